@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The RoCE v2 transport of one worker: queue pairs (requester, responder, completer), memory regions
+ * and loss recovery. Pure: the time is an argument, packet buffers, client memory and queues are
+ * reached through struct tp_ops, and all memory is taken when an object is made. The daemon, the
+ * simulator and the unit tests run this same code. Nothing here is thread safe: one tp belongs to one
+ * thread.
+ *
+ * Packets are rte_mbufs whose private area is a struct wire_pkt (TP_PKT()).
+ */
+#ifndef TP_H
+#define TP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "base_drop.h"
+#include "base_wheel.h"
+#include "tp_wqe.h"
+#include "wire_frame.h"
+
+#define TP_PKT(m) ((struct wire_pkt *)rte_mbuf_to_priv(m))
+
+struct tp;
+struct tp_qp;
+
+/* Where packets of a queue pair go: the address vector after resolution. */
+struct tp_av {
+	struct wire_l2l3 net;     /* dmac is filled in by the environment on emit */
+	uint8_t l3_version;
+	uint8_t tos;
+	uint8_t ttl;
+	uint16_t udp_sport;
+	void *link;               /* the environment's: next hop, port */
+};
+
+enum tp_event {
+	TP_EVENT_QP_FATAL,        /* numbers are this library's own; the daemon maps them to ibv_event_type */
+	TP_EVENT_QP_REQ_ERR,
+	TP_EVENT_QP_ACCESS_ERR,
+	TP_EVENT_COMM_EST,
+	TP_EVENT_SQ_DRAINED,
+	TP_EVENT_LAST_WQE,
+};
+
+/* What the transport needs from its environment. None may call back into the transport. */
+struct tp_ops {
+	/* An empty packet buffer with headroom >= 128 and room for headers + 4096 + 8 bytes; NULL: none now. */
+	struct rte_mbuf *(*pkt_alloc)(void *env);
+	/* Takes over a complete frame from Ethernet to ICRC (dmac not set yet). */
+	void (*pkt_emit)(void *env, const struct tp_av *av, struct rte_mbuf *pkt);
+	/* Copies between address space `as` (from tp_mr_attr) at address va and local memory. 0 or -EFAULT. */
+	int (*mem_read)(void *env, void *as, uint64_t va, void *dst, size_t bytes);
+	int (*mem_write)(void *env, void *as, uint64_t va, const void *src, size_t bytes);
+	/* Copies the next posted work request of the queue pair into slot (header, then SGEs or inline data;
+	 * slot_bytes at most). 1: copied, 0: none posted, -EINVAL: it is malformed (counts skipped). */
+	int (*send_fetch)(void *env, void *qp_cookie, struct tp_send_wqe *slot, uint32_t slot_bytes);
+	int (*recv_fetch)(void *env, void *qp_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes);
+	/* `count` more send work requests have been retired in order, signalled or not: their slots are free. */
+	void (*send_retire)(void *env, void *qp_cookie, uint32_t count);
+	/* Puts a completion on a completion queue. 0, or -ENOSPC when it is full (the QP goes to error). */
+	int (*complete)(void *env, void *cq_cookie, const struct tp_cqe *cqe);
+	void (*event)(void *env, void *qp_cookie, enum tp_event event);
+};
+
+struct tp_config {
+	uint32_t max_qps;         /* table sizes, all taken at start */
+	uint32_t max_mrs;
+	uint32_t qpn_base;        /* low bits of a QPN are the index in this worker's table, high bits its number */
+	uint32_t window_pkts;     /* most unacknowledged request packets of one QP; 0: 128 */
+	uint64_t seed;            /* for generation bits and the like */
+};
+
+struct tp_counters {
+	uint64_t rx_pkts, tx_pkts, rx_bytes, tx_bytes;
+	uint64_t retransmits, ack_timeouts, rnr_naks_sent, rnr_naks_received;
+	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
+	uint64_t drops[BASE_DROP_COUNT];
+};
+
+/* Takes memory and returns an endpoint, NULL when there is none. env is handed to every op. */
+struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, void *env, uint64_t now_ns);
+/* Frees it and all its objects; emits and completes nothing. */
+void tp_destroy(struct tp *tp);
+
+/* Handles n received RoCE frames (parsed, ICRC checked, destination address one of ours). The caller
+ * keeps the mbufs and frees them afterwards. Acknowledgements of the burst are emitted before it returns. */
+void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns);
+/* Lets queue pairs with work send at most budget packets, in turn. Returns how many were emitted. */
+uint32_t tp_tx(struct tp *tp, uint32_t budget, uint64_t now_ns);
+/* Fires timers. */
+void tp_advance(struct tp *tp, uint64_t now_ns);
+/* Earliest time at which tp_advance() has work, UINT64_MAX: none. */
+uint64_t tp_next_ns(const struct tp *tp);
+/* Whether tp_tx() would have something to do now. */
+bool tp_has_work(const struct tp *tp);
+const struct tp_counters *tp_counters(const struct tp *tp);
+
+/* ---- memory regions ---- */
+
+struct tp_mr_attr {
+	uint32_t pd;
+	uint32_t access;          /* set of enum tp_access */
+	uint64_t iova;            /* address as used in SGEs and RETHs */
+	uint64_t addr;            /* address in the address space `as` of the byte at iova */
+	uint64_t bytes;
+	void *as;                 /* address space, handed to mem_read/mem_write */
+	uint8_t *direct;          /* not NULL: this process' own mapping of addr; then no op is called */
+};
+
+/* Registers a region; *key becomes both L_Key and R_Key: table index in the upper 24 bits, generation in
+ * the lower 8, so that a stale key of a reused slot fails. -ENOMEM: table full, -EINVAL: wraps or bad flags. */
+int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
+int tp_mr_destroy(struct tp *tp, uint32_t key);
+
+/* ---- queue pairs ---- */
+
+enum tp_qp_type { TP_QPT_RC = 2, TP_QPT_UC = 3, TP_QPT_UD = 4 };   /* enum ibv_qp_type */
+enum tp_qp_state {                                                   /* enum ibv_qp_state */
+	TP_QPS_RESET, TP_QPS_INIT, TP_QPS_RTR, TP_QPS_RTS, TP_QPS_SQD, TP_QPS_SQE, TP_QPS_ERR,
+};
+
+struct tp_qp_init {
+	enum tp_qp_type type;
+	uint32_t pd;
+	uint32_t sq_depth, rq_depth;
+	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
+	bool sq_sig_all;
+	void *send_cq, *recv_cq;  /* cookies for ops->complete */
+	void *cookie;             /* for the fetch, retire and event ops */
+};
+
+/* Attribute mask bits of tp_qp_modify(); numbers of enum ibv_qp_attr_mask. */
+enum tp_qp_mask {
+	TP_QP_STATE = 1 << 0,
+	TP_QP_CUR_STATE = 1 << 1,
+	TP_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	TP_QP_ACCESS_FLAGS = 1 << 3,
+	TP_QP_PKEY_INDEX = 1 << 4,
+	TP_QP_PORT = 1 << 5,
+	TP_QP_QKEY = 1 << 6,
+	TP_QP_AV = 1 << 7,
+	TP_QP_PATH_MTU = 1 << 8,
+	TP_QP_TIMEOUT = 1 << 9,
+	TP_QP_RETRY_CNT = 1 << 10,
+	TP_QP_RNR_RETRY = 1 << 11,
+	TP_QP_RQ_PSN = 1 << 12,
+	TP_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	TP_QP_MIN_RNR_TIMER = 1 << 15,
+	TP_QP_SQ_PSN = 1 << 16,
+	TP_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	TP_QP_CAP = 1 << 19,
+	TP_QP_DEST_QPN = 1 << 20,
+};
+
+struct tp_qp_attr {
+	enum tp_qp_state state, cur_state;
+	uint32_t access;
+	uint32_t qkey;
+	struct tp_av av;
+	uint32_t mtu_bytes;       /* 256..4096 */
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint8_t timeout;          /* 5-bit code: 4.096 us * 2^timeout, 0 = never */
+	uint8_t retry_cnt, rnr_retry;
+	uint8_t min_rnr_timer;    /* 5-bit code */
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t en_sqd_async_notify;
+	uint16_t pkey_index;
+	uint8_t port;
+	bool sq_draining;         /* query only */
+};
+
+/* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL, -EOPNOTSUPP (UC, UD: not served yet). */
+int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp, uint32_t *qpn);
+/* Transition and attributes as in IBTA vol. 1, 10.3.1 and table 91: required and optional attributes of
+ * every transition are checked (-EINVAL) and nothing is changed on error. */
+int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr);
+/* Frees it without completions. */
+void tp_qp_destroy(struct tp *tp, struct tp_qp *qp);
+/* Work was posted (either queue): it will be looked at by the next tp_tx(). In the error state posted work
+ * is flushed there too. */
+void tp_qp_kick(struct tp *tp, struct tp_qp *qp);
+struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn);
+
+#endif
