@@ -59,7 +59,7 @@ struct wire_pkt {
 	uint8_t fecn : 1;
 	uint8_t becn : 1;
 	uint8_t ack_req : 1;
-	uint8_t tver : 4;
+	uint8_t tver;
 	uint8_t resv6;
 	uint8_t resv7;
 	uint32_t dqpn;

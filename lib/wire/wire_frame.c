@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire_frame.h"
+
+#include <string.h>
+
+#include "wire_icrc.h"
+
+#define ETH_BYTES      14
+#define VLAN_BYTES     4
+#define IP4_BYTES      20
+#define IP6_BYTES      40
+#define UDP_BYTES      8
+#define BTH_BYTES      12
+#define ETHERTYPE_IP4  0x0800
+#define ETHERTYPE_ARP  0x0806
+#define ETHERTYPE_VLAN 0x8100
+#define ETHERTYPE_IP6  0x86dd
+#define ETHERTYPE_PFC  0x8808
+#define PROTO_ICMP4    1
+#define PROTO_UDP      17
+#define PROTO_ICMP6    58
+#define GRH_NEXT_BTH   0x1b
+#define IP4_FRAG_MASK  0x3fff /* more-fragments and offset; DF may be set */
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t get24(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | get24(p + 1);
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	return (uint64_t)get32(p) << 32 | get32(p + 4);
+}
+
+static void put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static void put24(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 16);
+	put16(p + 1, v);
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	put24(p + 1, v);
+}
+
+static void put64(uint8_t *p, uint64_t v)
+{
+	put32(p, (uint32_t)(v >> 32));
+	put32(p + 4, (uint32_t)v);
+}
+
+/* One's complement sum of an IPv4 header without options (RFC 791); 0xffff when its checksum is right. */
+static uint32_t ip4_sum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < IP4_BYTES; i += 2)
+		sum += get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static void parse_deth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->qkey = get32(p);
+	pkt->sqpn = get24(p + 5);
+}
+
+static void parse_reth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->va = get64(p);
+	pkt->rkey = get32(p + 8);
+	pkt->dma_bytes = get32(p + 12);
+}
+
+static void parse_atomiceth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->va = get64(p);
+	pkt->rkey = get32(p + 8);
+	pkt->swap_add = get64(p + 12);
+	pkt->compare = get64(p + 20);
+}
+
+static void parse_aeth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->syndrome = p[0];
+	pkt->msn = get24(p + 1);
+}
+
+static void parse_immdt(const uint8_t *p, struct wire_pkt *pkt)
+{
+	memcpy(&pkt->imm, p, sizeof(pkt->imm));
+}
+
+static void parse_ieth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->rkey = get32(p);
+}
+
+static void parse_feth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->feth = get32(p);
+}
+
+static void parse_atomicack(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->atomic_orig = get64(p);
+}
+
+static void write_deth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, pkt->qkey);
+	put32(p + 4, pkt->sqpn & 0xffffff);
+}
+
+static void write_reth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put64(p, pkt->va);
+	put32(p + 8, pkt->rkey);
+	put32(p + 12, pkt->dma_bytes);
+}
+
+static void write_atomiceth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put64(p, pkt->va);
+	put32(p + 8, pkt->rkey);
+	put64(p + 12, pkt->swap_add);
+	put64(p + 20, pkt->compare);
+}
+
+static void write_aeth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, (uint32_t)pkt->syndrome << 24 | (pkt->msn & 0xffffff));
+}
+
+static void write_immdt(uint8_t *p, const struct wire_pkt *pkt)
+{
+	memcpy(p, &pkt->imm, sizeof(pkt->imm));
+}
+
+static void write_ieth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, pkt->rkey);
+}
+
+static void write_feth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, pkt->feth);
+}
+
+static void write_atomicack(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put64(p, pkt->atomic_orig);
+}
+
+static void parse_skip(const uint8_t *p, struct wire_pkt *pkt)
+{
+	(void)p;
+	(void)pkt;
+}
+
+static void write_rdeth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	(void)pkt;
+	put32(p, 0);
+}
+
+/* The extended headers in the order in which they stand on the wire. */
+static const struct {
+	uint16_t hdr;
+	uint16_t bytes;
+	void (*parse)(const uint8_t *p, struct wire_pkt *pkt);
+	void (*write)(uint8_t *p, const struct wire_pkt *pkt);
+} ext_hdrs[] = {
+	{WIRE_HDR_RDETH, 4, parse_skip, write_rdeth},
+	{WIRE_HDR_DETH, 8, parse_deth, write_deth},
+	{WIRE_HDR_FETH, 4, parse_feth, write_feth},
+	{WIRE_HDR_RETH, 16, parse_reth, write_reth},
+	{WIRE_HDR_ATOMICETH, 28, parse_atomiceth, write_atomiceth},
+	{WIRE_HDR_AETH, 4, parse_aeth, write_aeth},
+	{WIRE_HDR_ATOMICACKETH, 8, parse_atomicack, write_atomicack},
+	{WIRE_HDR_IMMDT, 4, parse_immdt, write_immdt},
+	{WIRE_HDR_IETH, 4, parse_ieth, write_ieth},
+};
+#define N_EXT_HDRS (sizeof(ext_hdrs) / sizeof(ext_hdrs[0]))
+
+static void parse_ext_hdrs(const uint8_t *p, struct wire_pkt *pkt)
+{
+	unsigned int i;
+
+	for (i = 0; i < N_EXT_HDRS; i++) {
+		if (!(pkt->hdrs & ext_hdrs[i].hdr))
+			continue;
+		ext_hdrs[i].parse(p, pkt);
+		p += ext_hdrs[i].bytes;
+	}
+}
+
+static void parse_bth(const uint8_t *bth, struct wire_pkt *pkt)
+{
+	pkt->opcode = bth[0];
+	pkt->solicited = (bth[1] & 0x80) != 0;
+	pkt->migreq = (bth[1] & 0x40) != 0;
+	pkt->pad = bth[1] >> 4 & 3;
+	pkt->tver = bth[1] & 0xf;
+	pkt->pkey = get16(bth + 2);
+	pkt->fecn = (bth[4] & 0x80) != 0;
+	pkt->becn = (bth[4] & 0x40) != 0;
+	pkt->resv6 = bth[4] & 0x3f;
+	pkt->dqpn = get24(bth + 5);
+	pkt->ack_req = (bth[8] & 0x80) != 0;
+	pkt->resv7 = bth[8] & 0x7f;
+	pkt->psn = get24(bth + 9);
+}
+
+/* BTH, extended headers, payload, pad and ICRC fill the bytes from bth_off to end (IBTA 9.3, 9.7.6). */
+static enum base_drop parse_transport(const uint8_t *frame, size_t end, struct wire_pkt *pkt)
+{
+	size_t bytes = end - pkt->bth_off;
+	const struct wire_opinfo *info;
+
+	if (bytes < BTH_BYTES + WIRE_ICRC_BYTES)
+		return BASE_DROP_BTH_LENGTH;
+	parse_bth(frame + pkt->bth_off, pkt);
+	pkt->frame_bytes = (uint16_t)end;
+	info = wire_opinfo(pkt->opcode);
+	if (!info->name)
+		return BASE_DROP_OPCODE;
+	if (pkt->tver)
+		return BASE_DROP_TVER;
+	if (bytes < (size_t)info->hdr_bytes + pkt->pad + WIRE_ICRC_BYTES)
+		return BASE_DROP_BTH_LENGTH;
+	pkt->hdrs = info->hdrs;
+	parse_ext_hdrs(frame + pkt->bth_off + BTH_BYTES, pkt);
+	pkt->payload_off = (uint16_t)(pkt->bth_off + info->hdr_bytes);
+	pkt->payload_bytes = (uint16_t)(bytes - info->hdr_bytes - pkt->pad - WIRE_ICRC_BYTES);
+	return BASE_DROP_NONE;
+}
+
+/* l4 ends at byte `end` of the frame, as the IP header says. */
+static enum base_drop parse_udp(const uint8_t *frame, size_t end, struct wire_pkt *pkt)
+{
+	const uint8_t *udp = frame + pkt->l4_off;
+	size_t udp_bytes;
+
+	if (end - pkt->l4_off < UDP_BYTES)
+		return BASE_DROP_IP_LENGTH;
+	if (get16(udp + 2) != WIRE_ROCE_PORT) {
+		pkt->kind = WIRE_KIND_OTHER;
+		return BASE_DROP_NOT_ROCE;
+	}
+	pkt->kind = WIRE_KIND_ROCE_V2;
+	pkt->udp_sport = get16(udp);
+	pkt->udp_csum = get16(udp + 6);
+	udp_bytes = get16(udp + 4);
+	if (udp_bytes < UDP_BYTES || pkt->l4_off + udp_bytes != end)
+		return BASE_DROP_IP_LENGTH;
+	pkt->bth_off = (uint16_t)(pkt->l4_off + UDP_BYTES);
+	return parse_transport(frame, end, pkt);
+}
+
+static enum base_drop parse_l4(const uint8_t *frame, size_t end, uint8_t proto, struct wire_pkt *pkt)
+{
+	pkt->frame_bytes = (uint16_t)end;
+	if (proto == PROTO_UDP)
+		return parse_udp(frame, end, pkt);
+	pkt->kind = WIRE_KIND_OTHER;
+	if (proto == PROTO_ICMP4 && pkt->l3_version == 4)
+		pkt->kind = WIRE_KIND_ICMP4;
+	if (proto == PROTO_ICMP6 && pkt->l3_version == 6)
+		pkt->kind = WIRE_KIND_ICMP6;
+	return pkt->kind == WIRE_KIND_OTHER ? BASE_DROP_NOT_ROCE : BASE_DROP_NONE;
+}
+
+static enum base_drop parse_ip4(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
+{
+	const uint8_t *ip = frame + pkt->l3_off;
+	size_t total;
+
+	pkt->kind = WIRE_KIND_OTHER;
+	pkt->l3_version = 4;
+	if (n < (size_t)pkt->l3_off + IP4_BYTES)
+		return BASE_DROP_TRUNCATED;
+	pkt->tos = ip[1];
+	pkt->ip_id = get16(ip + 4);
+	pkt->ip_frag = get16(ip + 6);
+	pkt->ttl = ip[8];
+	if (ip[0] != 0x45 || (pkt->ip_frag & IP4_FRAG_MASK) || ip4_sum(ip) != 0xffff)
+		return BASE_DROP_IP_HEADER;
+	total = get16(ip + 2);
+	if (total < IP4_BYTES)
+		return BASE_DROP_IP_LENGTH;
+	if (pkt->l3_off + total > n)
+		return BASE_DROP_TRUNCATED;
+	pkt->l4_off = (uint16_t)(pkt->l3_off + IP4_BYTES);
+	return parse_l4(frame, pkt->l3_off + total, ip[9], pkt);
+}
+
+static enum base_drop parse_ip6(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
+{
+	const uint8_t *ip = frame + pkt->l3_off;
+	size_t total;
+
+	pkt->kind = WIRE_KIND_OTHER;
+	pkt->l3_version = 6;
+	if (n < (size_t)pkt->l3_off + IP6_BYTES)
+		return BASE_DROP_TRUNCATED;
+	if (ip[0] >> 4 != 6)
+		return BASE_DROP_IP_HEADER;
+	pkt->tos = (uint8_t)(get16(ip) >> 4);
+	pkt->flow_label = get24(ip + 1) & 0xfffff;
+	pkt->ttl = ip[7];
+	total = (size_t)IP6_BYTES + get16(ip + 4);
+	if (pkt->l3_off + total > n)
+		return BASE_DROP_TRUNCATED;
+	pkt->l4_off = (uint16_t)(pkt->l3_off + IP6_BYTES);
+	return parse_l4(frame, pkt->l3_off + total, ip[6], pkt);
+}
+
+static enum base_drop parse_v1(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
+{
+	const uint8_t *grh = frame + pkt->l3_off;
+	size_t total;
+
+	pkt->kind = WIRE_KIND_ROCE_V1;
+	pkt->l3_version = 6;
+	if (n < (size_t)pkt->l3_off + IP6_BYTES)
+		return BASE_DROP_TRUNCATED;
+	if (grh[0] >> 4 != 6 || grh[6] != GRH_NEXT_BTH)
+		return BASE_DROP_IP_HEADER;
+	pkt->tos = (uint8_t)(get16(grh) >> 4);
+	pkt->flow_label = get24(grh + 1) & 0xfffff;
+	pkt->ttl = grh[7];
+	total = (size_t)IP6_BYTES + get16(grh + 4);
+	if (pkt->l3_off + total > n)
+		return BASE_DROP_TRUNCATED;
+	pkt->l4_off = (uint16_t)(pkt->l3_off + IP6_BYTES);
+	pkt->bth_off = pkt->l4_off;
+	return parse_transport(frame, pkt->l3_off + total, pkt);
+}
+
+enum base_drop wire_parse(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
+{
+	uint16_t type;
+
+	memset(pkt, 0, sizeof(*pkt));
+	if (n < ETH_BYTES || n > UINT16_MAX)
+		return BASE_DROP_TRUNCATED;
+	pkt->l3_off = ETH_BYTES;
+	pkt->frame_bytes = (uint16_t)n;
+	pkt->kind = WIRE_KIND_OTHER;
+	type = get16(frame + 12);
+	if (type == ETHERTYPE_VLAN) {
+		if (n < ETH_BYTES + VLAN_BYTES)
+			return BASE_DROP_TRUNCATED;
+		pkt->has_vlan = 1;
+		pkt->vlan_tci = get16(frame + 14);
+		pkt->l3_off = ETH_BYTES + VLAN_BYTES;
+		type = get16(frame + 16);
+	}
+	switch (type) {
+	case ETHERTYPE_IP4:
+		return parse_ip4(frame, n, pkt);
+	case ETHERTYPE_IP6:
+		return parse_ip6(frame, n, pkt);
+	case WIRE_ETHERTYPE_ROCE_V1:
+		return parse_v1(frame, n, pkt);
+	case ETHERTYPE_ARP:
+		pkt->kind = WIRE_KIND_ARP;
+		return BASE_DROP_NONE;
+	case ETHERTYPE_PFC:
+		pkt->kind = WIRE_KIND_PFC;
+		return BASE_DROP_NONE;
+	default:
+		return BASE_DROP_NOT_ROCE;
+	}
+}
+
+bool wire_icrc_ok(const uint8_t *frame, const struct wire_pkt *pkt)
+{
+	size_t bytes = (size_t)pkt->frame_bytes - pkt->l3_off - WIRE_ICRC_BYTES;
+	uint32_t crc;
+
+	crc = pkt->kind == WIRE_KIND_ROCE_V1 ? wire_icrc_v1(frame + pkt->l3_off, bytes)
+					     : wire_icrc(frame + pkt->l3_off, bytes);
+	return crc == wire_icrc_load(frame + pkt->frame_bytes - WIRE_ICRC_BYTES);
+}
+
+static void map_ip4(struct wire_addr *addr, const uint8_t *ip)
+{
+	memset(addr->b, 0, 10);
+	memset(addr->b + 10, 0xff, 2);
+	memcpy(addr->b + 12, ip, 4);
+}
+
+void wire_src(const uint8_t *frame, const struct wire_pkt *pkt, struct wire_addr *src)
+{
+	if (pkt->l3_version == 4)
+		map_ip4(src, frame + pkt->l3_off + 12);
+	else
+		memcpy(src->b, frame + pkt->l3_off + 8, 16);
+}
+
+void wire_dst(const uint8_t *frame, const struct wire_pkt *pkt, struct wire_addr *dst)
+{
+	if (pkt->l3_version == 4)
+		map_ip4(dst, frame + pkt->l3_off + 16);
+	else
+		memcpy(dst->b, frame + pkt->l3_off + 24, 16);
+}
+
+size_t wire_hdr_bytes(const struct wire_pkt *pkt)
+{
+	return (size_t)ETH_BYTES + (pkt->has_vlan ? VLAN_BYTES : 0) +
+	       (pkt->l3_version == 4 ? IP4_BYTES : IP6_BYTES) + UDP_BYTES +
+	       wire_opinfo(pkt->opcode)->hdr_bytes;
+}
+
+static uint8_t *write_eth(uint8_t *out, const struct wire_l2l3 *net, const struct wire_pkt *pkt)
+{
+	memcpy(out, net->dmac, 6);
+	memcpy(out + 6, net->smac, 6);
+	out += 12;
+	if (pkt->has_vlan) {
+		put16(out, ETHERTYPE_VLAN);
+		put16(out + 2, net->vlan_tci);
+		out += VLAN_BYTES;
+	}
+	put16(out, pkt->l3_version == 4 ? ETHERTYPE_IP4 : ETHERTYPE_IP6);
+	return out + 2;
+}
+
+static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, const struct wire_pkt *pkt,
+	size_t l4_bytes)
+{
+	ip[0] = 0x45;
+	ip[1] = pkt->tos;
+	put16(ip + 2, (uint32_t)(IP4_BYTES + l4_bytes));
+	put16(ip + 4, pkt->ip_id);
+	put16(ip + 6, pkt->ip_frag);
+	ip[8] = pkt->ttl;
+	ip[9] = PROTO_UDP;
+	put16(ip + 10, 0);
+	memcpy(ip + 12, net->src.b + 12, 4);
+	memcpy(ip + 16, net->dst.b + 12, 4);
+	put16(ip + 10, ~ip4_sum(ip) & 0xffff);
+	return ip + IP4_BYTES;
+}
+
+static uint8_t *write_ip6(uint8_t *ip, const struct wire_l2l3 *net, const struct wire_pkt *pkt,
+	size_t l4_bytes)
+{
+	put32(ip, 6u << 28 | (uint32_t)pkt->tos << 20 | (pkt->flow_label & 0xfffff));
+	put16(ip + 4, (uint32_t)l4_bytes);
+	ip[6] = PROTO_UDP;
+	ip[7] = pkt->ttl;
+	memcpy(ip + 8, net->src.b, 16);
+	memcpy(ip + 24, net->dst.b, 16);
+	return ip + IP6_BYTES;
+}
+
+static void write_bth(uint8_t *bth, const struct wire_pkt *pkt)
+{
+	bth[0] = pkt->opcode;
+	bth[1] = (uint8_t)(pkt->solicited << 7 | pkt->migreq << 6 | (pkt->pad & 3) << 4 | pkt->tver);
+	put16(bth + 2, pkt->pkey);
+	put32(bth + 4, pkt->dqpn & 0xffffff);
+	bth[4] = (uint8_t)(pkt->fecn << 7 | pkt->becn << 6 | (pkt->resv6 & 0x3f));
+	put32(bth + 8, pkt->psn & 0xffffff);
+	bth[8] = (uint8_t)(pkt->ack_req << 7 | (pkt->resv7 & 0x7f));
+}
+
+static void write_ext_hdrs(uint8_t *p, const struct wire_pkt *pkt)
+{
+	unsigned int i;
+
+	for (i = 0; i < N_EXT_HDRS; i++) {
+		if (!(pkt->hdrs & ext_hdrs[i].hdr))
+			continue;
+		ext_hdrs[i].write(p, pkt);
+		p += ext_hdrs[i].bytes;
+	}
+}
+
+void wire_write(uint8_t *out, const struct wire_l2l3 *net, struct wire_pkt *pkt)
+{
+	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
+	size_t l4_bytes = (size_t)UDP_BYTES + info->hdr_bytes + pkt->payload_bytes + pkt->pad +
+			  WIRE_ICRC_BYTES;
+	uint8_t *p = write_eth(out, net, pkt);
+
+	pkt->kind = WIRE_KIND_ROCE_V2;
+	pkt->hdrs = info->hdrs;
+	pkt->vlan_tci = net->vlan_tci;
+	pkt->l3_off = (uint16_t)(p - out);
+	if (pkt->l3_version == 4)
+		p = write_ip4(p, net, pkt, l4_bytes);
+	else
+		p = write_ip6(p, net, pkt, l4_bytes);
+	pkt->l4_off = (uint16_t)(p - out);
+	put16(p, pkt->udp_sport);
+	put16(p + 2, WIRE_ROCE_PORT);
+	put16(p + 4, (uint32_t)l4_bytes);
+	put16(p + 6, pkt->udp_csum);
+	p += UDP_BYTES;
+	pkt->bth_off = (uint16_t)(p - out);
+	write_bth(p, pkt);
+	write_ext_hdrs(p + BTH_BYTES, pkt);
+	pkt->payload_off = (uint16_t)(pkt->bth_off + info->hdr_bytes);
+	pkt->frame_bytes = (uint16_t)(pkt->l4_off + l4_bytes);
+}
+
+void wire_seal(uint8_t *frame, const struct wire_pkt *pkt)
+{
+	uint8_t *end = frame + pkt->frame_bytes - WIRE_ICRC_BYTES;
+
+	memset(end - pkt->pad, 0, pkt->pad);
+	wire_icrc_store(end, wire_icrc(frame + pkt->l3_off, (size_t)(end - (frame + pkt->l3_off))));
+}
