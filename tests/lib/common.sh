@@ -1,0 +1,320 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Helpers of the end-to-end and interop suites; a suite sources this file.
+#
+# One suite run owns one temporary directory, the namespaces named with its prefix, and the
+# processes whose pids it noted. The exit trap takes all of them away, whatever happened.
+#
+# Topology: namespaces A and B. Each has a port interface for roced (no kernel address on it) and
+# `side`, a kernel interface for the TCP side channel of the test programs (A $SIDE_A, B $SIDE_B).
+
+set -u
+
+repo_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build_dir=${ROCED_BUILD:-$repo_dir/build}
+suite=$(basename "$0" .sh)
+tmp_dir=$(mktemp -d "/tmp/roced-$suite.XXXXXX")
+ns_prefix=rt$$
+impair_bin=$build_dir/tests/tools/impair
+verify_bin=$build_dir/tests/tools/rdma_verify
+guest_tool=$repo_dir/tests/interop/rxe_guest.py
+
+SIDE_A=192.168.77.1
+SIDE_B=192.168.77.2
+A4=10.77.0.1 B4=10.77.0.2
+A6=fd77::1 B6=fd77::2
+
+passed=0 failed=0 skipped=0
+pids=() namespaces=() guests=()
+impair_pid=
+
+# ------------------------------------------------------------------ verdicts
+
+pass() { passed=$((passed + 1)); echo "PASS $suite: $1"; }
+skip() { skipped=$((skipped + 1)); echo "SKIP $suite: $1 ($2)"; }
+
+# fail NAME [LOG...]: the ends of the logs follow, indented
+fail() {
+	failed=$((failed + 1))
+	echo "FAIL $suite: $1"
+	shift
+	local log
+	for log in "$@"; do
+		[ -s "$log" ] || continue
+		echo "    -- $(basename "$log")"
+		tail -n "${FAIL_LINES:-12}" "$log" | sed 's/^/    /'
+	done
+}
+
+# Print the suite's totals and exit accordingly; the last command of each suite.
+finish() {
+	echo "suite $suite: $passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit $?
+}
+
+# ------------------------------------------------------------------ processes and clean-up
+
+# end_pid PID: TERM, up to five seconds, then KILL; sets no status
+end_pid() {
+	kill -TERM "$1" 2>/dev/null || return 0
+	local i
+	for ((i = 0; i < 50; i++)); do
+		kill -0 "$1" 2>/dev/null || { wait "$1" 2>/dev/null; return 0; }
+		sleep 0.1
+	done
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+	return 1
+}
+
+forget_pid() {
+	local keep=() p
+	for p in "${pids[@]}"; do [ "$p" = "$1" ] || keep+=("$p"); done
+	pids=("${keep[@]+"${keep[@]}"}")
+}
+
+cleanup() {
+	local p ns g
+	trap - EXIT
+	for g in "${guests[@]+"${guests[@]}"}"; do guest_stop "$g"; done
+	for p in "${pids[@]+"${pids[@]}"}"; do end_pid "$p"; done
+	for ns in "${namespaces[@]+"${namespaces[@]}"}"; do
+		# what a test left behind in its own namespace
+		for p in $(ip netns pids "$ns" 2>/dev/null); do kill -KILL "$p" 2>/dev/null; done
+		ip netns del "$ns" 2>/dev/null
+	done
+	[ -n "${KEEP_LOGS:-}" ] && echo "logs kept in $tmp_dir" || rm -rf "$tmp_dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# wait_for SECONDS CMD...: poll until CMD succeeds
+wait_for() {
+	local n=$(($1 * 10))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		n=$((n - 1))
+		[ $n -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+# ------------------------------------------------------------------ namespaces and wires
+
+ns() { echo "$ns_prefix$1"; }
+in_ns() { local n; n=$(ns "$1"); shift; ip netns exec "$n" "$@"; }
+
+make_ns() {
+	local n
+	for n in "$@"; do
+		ip netns add "$(ns "$n")" || exit 1
+		namespaces+=("$(ns "$n")")
+		ip -n "$(ns "$n")" link set lo up
+	done
+}
+
+# quiet_if NS IF MTU: up, without the kernel's own traffic and without offloads
+quiet_if() {
+	in_ns "$1" sh -c "echo 1 >/proc/sys/net/ipv6/conf/$2/disable_ipv6"
+	in_ns "$1" ethtool -K "$2" tx off gso off tso off gro off rxvlan off txvlan off \
+		>/dev/null 2>&1
+	ip -n "$(ns "$1")" link set "$2" mtu "$3" arp off up
+}
+
+# veth NS_X IF_X NS_Y IF_Y MTU
+veth() {
+	ip link add "$2" netns "$(ns "$1")" mtu "$5" type veth \
+		peer name "$4" netns "$(ns "$3")" mtu "$5" || exit 1
+	quiet_if "$1" "$2" "$5"
+	quiet_if "$3" "$4" "$5"
+}
+
+side_channel() {
+	veth A side B side 1500
+	local n addr
+	for n in A B; do
+		[ $n = A ] && addr=$SIDE_A || addr=$SIDE_B
+		ip -n "$(ns $n)" link set side arp on
+		ip -n "$(ns $n)" addr add "$addr/24" dev side
+	done
+}
+
+# start_impair NS IF IF [impair options]; counters are in $tmp_dir/impair.log after stop_impair
+start_impair() {
+	local where=$1
+	shift
+	in_ns "$where" "$impair_bin" "${@:3}" "$1" "$2" >"$tmp_dir/impair.log" 2>&1 &
+	impair_pid=$!
+	pids+=("$impair_pid")
+	wait_for 5 grep -q ready "$tmp_dir/impair.log"
+}
+
+stop_impair() {
+	[ -n "$impair_pid" ] || return 0
+	end_pid "$impair_pid"
+	forget_pid "$impair_pid"
+	impair_pid=
+}
+
+# Two ends joined by one wire: A:port -- B:port
+wire_direct() {
+	make_ns A B
+	veth A port B port "$1"
+	side_channel
+}
+
+# With a faulty wire in the middle: A:port -- M:a (impair) M:b -- B:port. Start impair afterwards.
+wire_impaired() {
+	make_ns A B M
+	veth A port M a "$1"
+	veth M b B port "$1"
+	side_channel
+}
+
+# ------------------------------------------------------------------ roced
+
+# The vdev of a port on interface `port`. A frame of the ring must hold MTU + headers, and the
+# driver's default of 2048 does not hold a path MTU above 1024.
+af_packet_device() {
+	echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=512,qpairs=1"
+}
+
+# roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format
+roced_config() {
+	local name=$1 device=$2 mtu=$3 port_mtu=$4 list=
+	shift 4
+	local a
+	for a in "$@"; do list="$list${list:+, }\"$a\""; done
+	cat <<-END
+		eal = { args = ["--no-huge", "-m", "512", "--no-pci", "--in-memory"]; };
+		control = { socket = "$tmp_dir/$name.sock"; };
+		workers = ( { lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); } );
+		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; } );
+		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; } );
+	END
+}
+
+have_roced() { [ -x "$build_dir/app/roced" ]; }
+
+# roced_start NS DEVICE PATH_MTU PORT_MTU ADDRESS...; log $tmp_dir/roced-NS.log
+roced_start() {
+	local where=$1 log="$tmp_dir/roced-$1.log" conf="$tmp_dir/roced-$1.conf"
+	shift
+	roced_config "roced-$where" "$@" >"$conf"
+	rm -f "$tmp_dir/roced-$where.sock"
+	# a file may make the daemon's sanitizer reports end the test, see check_roced
+	in_ns "$where" "$build_dir/app/roced" -c "$conf" --foreground >"$log" 2>&1 &
+	eval "roced_pid_$where=$!"
+	pids+=("$!")
+	local pid=$!
+	if ! wait_for 20 roced_ready_or_dead "$log" "$pid" || ! kill -0 "$pid" 2>/dev/null; then
+		fail "roced starts in $where" "$log"
+		return 1
+	fi
+}
+
+roced_ready_or_dead() { grep -q 'roced: ready' "$1" || ! kill -0 "$2"; }
+
+# roced_stop NS: clean end on SIGTERM is a verdict of its own
+roced_stop() {
+	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" rc=0
+	local pid=${!var:-}
+	[ -n "$pid" ] || return 0
+	kill -TERM "$pid" 2>/dev/null
+	local i
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	if kill -0 "$pid" 2>/dev/null; then
+		kill -KILL "$pid"
+		rc=timeout
+		wait "$pid" 2>/dev/null
+	else
+		wait "$pid"
+		rc=$?
+	fi
+	forget_pid "$pid"
+	eval "$var="
+	if [ "$rc" != 0 ] || grep -qE 'ERROR: .*Sanitizer|runtime error:' "$log"; then
+		fail "roced in $1 ends cleanly (status $rc)" "$log"
+	else
+		pass "roced in $1 ends cleanly"
+	fi
+}
+
+# run_in NS CMD...: an ordinary verbs program on the roced of that namespace
+run_in() {
+	local where=$1
+	shift
+	in_ns "$where" "$build_dir/app/roced-run" --socket "$tmp_dir/roced-$where.sock" "$@"
+}
+
+# ------------------------------------------------------------------ cases
+
+# pair NAME SECONDS SERVER_NS 'SERVER CMD' CLIENT_NS 'CLIENT CMD'
+# Both must end with status 0 within the time. Commands are words, split by the shell.
+pair() {
+	local name=$1 limit=$2 server_ns=$3 server=$4 client_ns=$5 client=$6
+	local slog="$tmp_dir/server.log" clog="$tmp_dir/client.log" src crc server_pid
+	# shellcheck disable=SC2086
+	run_in "$server_ns" timeout -k 2 "$limit" $server >"$slog" 2>&1 &
+	server_pid=$!
+	pids+=("$server_pid")
+	sleep "${SERVER_HEAD_START:-0.4}"
+	# shellcheck disable=SC2086
+	run_in "$client_ns" timeout -k 2 "$limit" $client >"$clog" 2>&1
+	crc=$?
+	if [ $crc -ne 0 ]; then
+		kill -TERM "$server_pid" 2>/dev/null # it has nobody to wait for
+	fi
+	wait "$server_pid"
+	src=$?
+	forget_pid "$server_pid"
+	verdict "$name" "$src" "$crc"
+}
+
+# verdict NAME SERVER_STATUS CLIENT_STATUS
+verdict() {
+	if [ "$2" -eq 0 ] && [ "$3" -eq 0 ]; then
+		pass "$1"
+	else
+		fail "$1 (server status $2, client status $3; 124 is a timeout)" \
+			"$tmp_dir/server.log" "$tmp_dir/client.log"
+		alive_check
+	fi
+}
+
+# A dead daemon explains all later failures: show its end once.
+alive_check() {
+	local n var
+	for n in A B; do
+		var=roced_pid_$n
+		[ -n "${!var:-}" ] || continue
+		kill -0 "${!var}" 2>/dev/null && continue
+		fail "roced in $n is alive" "$tmp_dir/roced-$n.log"
+		finish
+	done
+}
+
+# perftest NAME SECONDS TOOL GID_INDEX [options]: server in B, client in A over the side channel
+perftest() {
+	local name=$1 limit=$2 tool=$3 gid=$4
+	shift 4
+	local opts="-d roced0 -x $gid -F $*"
+	pair "$name" "$limit" B "$tool $opts" A "$tool $opts $SIDE_B"
+}
+
+# ------------------------------------------------------------------ the Soft-RoCE guest
+
+guest() { "$guest_tool" --state "$tmp_dir" "$@"; }
+
+guest_start() {
+	local name=$1
+	shift
+	guests+=("$name")
+	guest start "$@" "$name" >"$tmp_dir/guest.log" 2>&1
+}
+
+guest_stop() { guest stop "$1"; }
