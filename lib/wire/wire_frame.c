@@ -399,6 +399,9 @@ bool wire_icrc_ok(const uint8_t *frame, const struct wire_pkt *pkt)
 	size_t bytes = (size_t)pkt->frame_bytes - pkt->l3_off - WIRE_ICRC_BYTES;
 	uint32_t crc;
 
+	/* A packet dropped before its BTH was whole has no ICRC. */
+	if (!pkt->bth_off || pkt->frame_bytes < pkt->bth_off + BTH_BYTES + WIRE_ICRC_BYTES)
+		return false;
 	crc = pkt->kind == WIRE_KIND_ROCE_V1 ? wire_icrc_v1(frame + pkt->l3_off, bytes)
 					     : wire_icrc(frame + pkt->l3_off, bytes);
 	return crc == wire_icrc_load(frame + pkt->frame_bytes - WIRE_ICRC_BYTES);
