@@ -109,6 +109,7 @@ struct tp_mr_attr {
 	uint64_t bytes;
 	void *as;                 /* address space, handed to mem_read/mem_write */
 	uint8_t *direct;          /* not NULL: this process' own mapping of addr; then no op is called */
+	bool invalidatable;       /* a SEND with invalidate may end remote access (not for plain ibv_reg_mr regions) */
 };
 
 /* Registers a region; *key becomes both L_Key and R_Key: table index in the upper 24 bits, generation in

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Structures shared by the files of lib/transport. A queue pair has two halves that share nothing but
+ * the address vector: the requester (tp_req.c sends, tp_comp.c takes the answers) and the responder
+ * (tp_resp.c). All PSN ranges of the requester are unsigned distances from una, so that even a READ of
+ * 2^31 bytes at MTU 256 (2^23 PSNs) fits.
+ */
+#ifndef TP_INTERNAL_H
+#define TP_INTERNAL_H
+
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base_psn.h"
+#include "tp.h"
+
+#define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
+#define TP_MAX_MTU        4096
+#define TP_DEFAULT_WINDOW 128
+#define TP_MAX_RD_ATOMIC  128    /* saved READ/atomic answers of one queue pair at most */
+#define TP_FLUSH_BURST    64
+#define TP_DEFAULT_PKEY   0xffff
+#define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
+
+/* AETH syndromes (IBTA vol. 1, 9.7.5.1.2 and table 45). */
+enum {
+	TP_SYN_ACK = 0x1f,       /* credit field: unlimited */
+	TP_SYN_RNR = 0x20,
+	TP_SYN_NAK_SEQ = 0x60,
+	TP_SYN_NAK_INV_REQ = 0x61,
+	TP_SYN_NAK_REM_ACCESS = 0x62,
+	TP_SYN_NAK_REM_OP = 0x63,
+};
+
+struct tp_mr {
+	struct tp_mr_attr attr;
+	uint8_t gen;
+	bool used;
+	bool invalidated;        /* by a SEND with invalidate: no remote access any more */
+};
+
+/* State of a fetched send work request, beside its copied WQE. */
+struct tp_swr {
+	uint32_t psn;            /* first PSN */
+	uint32_t n_psn;
+	uint32_t bytes;
+	uint16_t err;            /* enum tp_wc_status found locally: complete with it once it is the oldest */
+	bool answered;           /* READ or atomic: needs an explicit response */
+};
+
+struct tp_req {
+	uint8_t *slots;          /* ring of WQE copies */
+	struct tp_swr *swr;
+	uint32_t slot_bytes, mask;
+	uint32_t head, snd, tail;/* oldest not retired, one being sent, one past the last fetched */
+	uint32_t una;            /* oldest unacknowledged PSN */
+	uint32_t snd_psn;        /* next PSN to send; goes back on retransmission */
+	uint32_t snd_max;        /* one past the highest PSN ever sent */
+	uint32_t alloc_psn;      /* first PSN of the next work request fetched */
+	uint32_t since_ackreq;   /* packets sent since the last AckReq */
+	uint32_t rd_out;         /* READs and atomics between head and snd */
+	bool gap_taken;
+	uint8_t retry_left, rnr_left;
+	bool rnr_wait;
+	bool drain_told;
+	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
+	struct base_timer ack_timer, rnr_timer;
+};
+
+enum tp_saved_kind { TP_SAVED_NONE, TP_SAVED_READ, TP_SAVED_ATOMIC };
+
+/* A READ or atomic request and what is needed to answer it, again if need be (9.7.5.1.1). */
+struct tp_saved {
+	TAILQ_ENTRY(tp_saved) link;
+	uint8_t kind;
+	bool queued;             /* on tp_resp.answers */
+	bool replay;
+	uint32_t psn, n_psn;     /* of the original request */
+	uint32_t msn;
+	uint32_t rkey, bytes;
+	uint64_t va;
+	uint64_t orig;
+	/* The answer being emitted: starts at psn a_psn, a_next of a_n packets are out. */
+	uint32_t a_psn, a_n, a_next, a_bytes;
+	uint64_t a_va;
+};
+
+TAILQ_HEAD(tp_saved_list, tp_saved);
+
+enum tp_msg_kind { TP_MSG_NONE, TP_MSG_SEND, TP_MSG_WRITE };
+
+struct tp_resp {
+	uint32_t epsn, msn;
+	uint8_t msg;             /* enum tp_msg_kind in progress */
+	bool silent;             /* NAK sent: ignore what is ahead until the expected PSN comes */
+	bool ack_pending;
+	bool nak_pending;
+	bool failed;             /* a fatal NAK waits behind queued answers: no more requests are taken */
+	bool have_recv;
+	uint8_t nak_syndrome;
+	uint16_t fail_status;    /* of the receive work request in progress */
+	uint32_t nak_psn;
+	uint32_t since_ack;
+	uint32_t msg_bytes;      /* placed so far */
+	uint64_t wr_va;          /* WRITE in progress: next address, bytes to come */
+	uint32_t wr_rkey, wr_left, wr_total;
+	uint64_t recv_capacity;
+	struct tp_recv_wqe *recv;
+	uint32_t recv_slot_bytes;
+	struct tp_saved *saved;
+	uint32_t saved_next;
+	struct tp_saved_list answers;
+};
+
+struct tp_qp {
+	struct tp *tp;
+	uint32_t qpn;
+	uint32_t mtu;
+	uint16_t ip_id;
+	bool active, listed;
+	bool comm_est;
+	struct tp_qp_init init;
+	struct tp_qp_attr attr;
+	TAILQ_ENTRY(tp_qp) active_link;
+	TAILQ_ENTRY(tp_qp) rx_link;
+	struct tp_req req;
+	struct tp_resp resp;
+};
+
+TAILQ_HEAD(tp_qp_list, tp_qp);
+
+enum tp_role { TP_ROLE_REQUESTER, TP_ROLE_RESPONDER };
+
+/* Payload of consecutive packets on its way to client memory: one write instead of one a packet. */
+struct tp_stage {
+	struct tp_qp *qp;
+	enum tp_role role;
+	void *as;
+	uint64_t addr;
+	uint32_t bytes;
+	uint8_t *buf;
+};
+
+struct tp {
+	struct tp_config config;
+	struct tp_ops ops;
+	void *env;
+	uint64_t now_ns;
+	struct base_wheel wheel;
+	struct tp_counters counters;
+	struct tp_qp **qps;
+	uint32_t next_qp;
+	struct tp_mr *mrs;
+	uint32_t next_mr;
+	struct tp_qp_list active; /* with something to send or flush */
+	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
+	struct tp_stage stage;
+	uint8_t *scratch;
+};
+
+static inline uint32_t tp_psn_dist(uint32_t a, uint32_t b)
+{
+	return (a - b) & BASE_PSN_MASK;
+}
+
+/* Packets, and so PSNs, of a message: an empty one takes one. */
+static inline uint32_t tp_npkts(uint32_t bytes, uint32_t mtu)
+{
+	return bytes == 0 ? 1 : (uint32_t)(((uint64_t)bytes + mtu - 1) / mtu);
+}
+
+static inline uint32_t tp_min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)
+{
+	return (struct tp_send_wqe *)(void *)(qp->req.slots + (size_t)(i & qp->req.mask) * qp->req.slot_bytes);
+}
+
+static inline struct tp_swr *tp_req_swr(const struct tp_qp *qp, uint32_t i)
+{
+	return &qp->req.swr[i & qp->req.mask];
+}
+
+static inline void tp_drop(struct tp *tp, enum base_drop reason)
+{
+	tp->counters.drops[reason]++;
+}
+
+/* tp.c */
+void tp_activate(struct tp_qp *qp);
+
+/* tp_mr.c */
+/* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
+const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
+	uint64_t bytes);
+int tp_mr_invalidate(struct tp *tp, uint32_t key, uint32_t pd);
+
+/* tp_mem.c */
+/* Bytes of a checked range, in place if mapped, else copied to tp->scratch (TP_SCRATCH_BYTES at most);
+ * NULL: the copy failed. */
+const uint8_t *tp_mem_fetch(struct tp *tp, const struct tp_mr *mr, uint64_t iova, uint32_t bytes);
+/* Bytes [off, off + bytes) of a scatter/gather list; NULL: bad key, range or copy. */
+const uint8_t *tp_mem_gather(struct tp *tp, struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t off,
+	uint32_t bytes);
+/* Places data at iova of a checked range; staged unless mapped. */
+int tp_mem_put(struct tp_qp *qp, enum tp_role role, const struct tp_mr *mr, uint64_t iova, const void *data,
+	uint32_t bytes);
+/* Places data at off of a scatter list; -EFAULT: bad key or range. */
+int tp_mem_scatter(struct tp_qp *qp, enum tp_role role, const struct tp_sge *sge, uint32_t n, uint32_t off,
+	const uint8_t *data, uint32_t bytes);
+/* Writes out what is staged. On failure the owning queue pair is failed and -EFAULT returned. */
+int tp_mem_flush(struct tp *tp);
+/* 64-bit read-modify-write of a checked, aligned range: compare is NULL for fetch and add. */
+int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
+	uint64_t *orig);
+/* Every non-empty entry lies in a region of the queue pair's domain that allows access. */
+bool tp_mem_sgl_ok(const struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t access);
+
+/* tp_pkt.c */
+/* A buffer with header fields set to the queue pair's defaults; NULL: none now. */
+struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn);
+/* Lays out the frame, copies the payload, makes the ICRC and emits. */
+void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes);
+
+/* tp_qp.c */
+/* Moves to the error state: the oldest send and the receive in progress complete with the given statuses
+ * (TP_WC_SUCCESS: flushed like the rest). */
+void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);
+void tp_qp_event(struct tp_qp *qp, enum tp_event event);
+/* Flushes some of what is posted in the error state; whether more may be. */
+bool tp_qp_flush(struct tp_qp *qp);
+/* Puts a completion on a queue; a full one fails the queue pair. */
+void tp_qp_complete(struct tp_qp *qp, void *cq, const struct tp_cqe *cqe);
+void tp_qp_complete_send(struct tp_qp *qp, const struct tp_send_wqe *wqe, uint32_t bytes, enum tp_wc_status status);
+void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struct wire_pkt *last, uint32_t bytes);
+
+/* tp_req.c */
+void tp_req_reset(struct tp_qp *qp);
+/* Sends at most budget packets; *more is set when another turn would send more. */
+uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more);
+/* Retires the oldest send work request. */
+void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status);
+/* Tells of a drained send queue, once, in SQD. */
+void tp_req_check_drained(struct tp_qp *qp);
+bool tp_req_drained(const struct tp_qp *qp);
+
+/* tp_comp.c */
+void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+
+/* tp_resp.c */
+void tp_resp_reset(struct tp_qp *qp);
+void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+/* Client memory could not be written after the packets were taken. */
+void tp_resp_write_failed(struct tp_qp *qp);
+
+/* tp_answer.c */
+/* Queues the answer of a saved request from its a_* fields. */
+void tp_answer_queue(struct tp_qp *qp, struct tp_saved *saved, bool replay);
+/* Emits what can be emitted at the end of a receive burst: atomic answers, ACK or NAK. */
+void tp_answer_now(struct tp_qp *qp);
+/* Emits at most budget answers; *more as in tp_req_tx(). */
+uint32_t tp_answer_tx(struct tp_qp *qp, uint32_t budget, bool *more);
+
+#endif

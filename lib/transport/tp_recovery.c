@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tp_recovery.h"
+
+#define ACK_TIMEOUT_UNIT_NS 4096u
+#define RNR_RETRY_ENDLESS   7
+
+/* IBTA vol. 1, table 46, in units of 10 us. */
+static const uint32_t rnr_10us[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+uint64_t tp_recovery_rnr_ns(uint8_t code)
+{
+	return (uint64_t)rnr_10us[code & 31] * 10000;
+}
+
+static bool outstanding(const struct tp_qp *qp)
+{
+	return qp->req.una != qp->req.snd_max;
+}
+
+/* Sends again from una on. */
+static void go_back(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	uint32_t again = tp_psn_dist(req->snd_psn, req->una);
+
+	qp->tp->counters.retransmits += tp_min(again, qp->tp->config.window_pkts);
+	req->snd_psn = req->una;
+	req->snd = req->head;
+	req->rd_out = 0;
+	req->since_ackreq = 0;
+	tp_activate(qp);
+}
+
+static void retry(struct tp_qp *qp)
+{
+	if (qp->req.retry_left == 0) {
+		tp_qp_error(qp, TP_WC_RETRY_EXC_ERR, TP_WC_SUCCESS);
+		return;
+	}
+	qp->req.retry_left--;
+	go_back(qp);
+}
+
+static void set_deadline(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	struct tp *tp = qp->tp;
+
+	if (qp->attr.timeout == 0)
+		return;
+	req->deadline_ns = tp->now_ns + ((uint64_t)ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
+	if (!req->ack_timer.armed || req->ack_timer.expiry_ns > req->deadline_ns)
+		base_timer_start(&tp->wheel, &req->ack_timer, req->deadline_ns);
+}
+
+static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	struct tp_qp *qp = arg;
+
+	(void)timer;
+	if (!outstanding(qp) || qp->req.rnr_wait || qp->attr.timeout == 0)
+		return;
+	if (now_ns < qp->req.deadline_ns) {
+		base_timer_start(&qp->tp->wheel, &qp->req.ack_timer, qp->req.deadline_ns);
+		return;
+	}
+	qp->tp->counters.ack_timeouts++;
+	qp->req.gap_taken = false;
+	set_deadline(qp);
+	retry(qp);
+}
+
+static void rnr_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	struct tp_qp *qp = arg;
+
+	(void)timer;
+	(void)now_ns;
+	qp->req.rnr_wait = false;
+	tp_activate(qp);
+}
+
+void tp_recovery_reset(struct tp_qp *qp)
+{
+	tp_recovery_stop(qp);
+	base_timer_init(&qp->req.ack_timer, ack_timer_fired, qp);
+	base_timer_init(&qp->req.rnr_timer, rnr_timer_fired, qp);
+	qp->req.retry_left = qp->attr.retry_cnt;
+	qp->req.rnr_left = qp->attr.rnr_retry;
+	qp->req.rnr_wait = false;
+	qp->req.gap_taken = false;
+}
+
+void tp_recovery_progress(struct tp_qp *qp)
+{
+	qp->req.retry_left = qp->attr.retry_cnt;
+	qp->req.rnr_left = qp->attr.rnr_retry;
+	qp->req.gap_taken = false;
+	if (outstanding(qp))
+		set_deadline(qp);
+	tp_activate(qp);
+}
+
+void tp_recovery_sent(struct tp_qp *qp)
+{
+	set_deadline(qp);
+}
+
+void tp_recovery_seq_nak(struct tp_qp *qp)
+{
+	if (!qp->req.rnr_wait)
+		retry(qp);
+}
+
+void tp_recovery_gap(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+
+	/* The rest of the burst tells the same again; once is enough, then the timer decides. */
+	if (req->gap_taken || req->rnr_wait)
+		return;
+	req->gap_taken = true;
+	retry(qp);
+}
+
+void tp_recovery_rnr(struct tp_qp *qp, uint8_t code)
+{
+	struct tp_req *req = &qp->req;
+
+	if (req->rnr_wait)
+		return;
+	if (req->rnr_left == 0) {
+		tp_qp_error(qp, TP_WC_RNR_RETRY_EXC_ERR, TP_WC_SUCCESS);
+		return;
+	}
+	if (qp->attr.rnr_retry != RNR_RETRY_ENDLESS)
+		req->rnr_left--;
+	go_back(qp);
+	req->rnr_wait = true;
+	base_timer_start(&qp->tp->wheel, &req->rnr_timer, qp->tp->now_ns + tp_recovery_rnr_ns(code));
+}
+
+void tp_recovery_stop(struct tp_qp *qp)
+{
+	base_timer_stop(&qp->tp->wheel, &qp->req.ack_timer);
+	base_timer_stop(&qp->tp->wheel, &qp->req.rnr_timer);
+}
