@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The daemon's half of the client contract (see verbs_contract.h): the control socket, sessions and
+ * their objects, the memory shared with clients, the queue and memory operations the transport asks
+ * for, and the clients' connection management on top of lib/cm.
+ *
+ * Threads. One main thread runs everything named vd_*() except vd_worker_*(), which belong to the
+ * thread of that worker. A session's QPs, CQs and MRs live at one worker (chosen round robin); the main
+ * thread reaches that worker's transport only inside env->worker_call().
+ *
+ * Everything a client sends or stores is hostile: it is read once, checked, then used.
+ */
+#ifndef VD_H
+#define VD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tp.h"
+#include "verbs_contract.h"
+#include "wire_frame.h"
+
+#define VD_MAX_DEVICES 8
+#define VD_MAX_WORKERS 64
+#define VD_MAD_BYTES   256
+
+struct vd;
+struct vd_worker;
+
+struct vd_gid {
+	struct wire_addr addr;    /* IPv4 as ::ffff:a.b.c.d; all zero: an empty entry */
+	uint32_t prefix_len;      /* 0..32 for IPv4, 0..128 for IPv6: what is on link */
+};
+
+/* One RDMA device = one address set on one port. */
+struct vd_device {
+	char name[VC_NAME_BYTES];          /* "roced0" */
+	char netdev[VC_NAME_BYTES];        /* network interface shown to clients, may be "" */
+	uint8_t mac[6];
+	bool has_vlan;
+	uint16_t vlan_tci;
+	uint32_t port_mtu_bytes;           /* largest IP packet of the port: bounds active_mtu */
+	uint32_t max_mtu_bytes;            /* configured RDMA MTU 256..4096; 0: what the port allows */
+	uint32_t speed_mbps;
+	uint32_t n_gids;
+	struct vd_gid gids[VC_MAX_GIDS];   /* index 0: the fe80 link-local address */
+	bool has_gw4, has_gw6;             /* an off-link destination is reachable */
+};
+
+struct vd_limits {                         /* 0: the default */
+	uint32_t max_sessions;             /* 256: connections, in all */
+	uint32_t max_qps;                  /* 1024 per context, VC_MAX_QPS at most */
+	uint32_t max_cqs;                  /* 1024 per context */
+	uint32_t max_mrs;                  /* 4096 per context */
+	uint32_t max_pds;                  /* 256 per context */
+	uint32_t max_ahs;                  /* 4096 per context */
+	uint32_t max_channels;             /* 256 per session */
+	uint32_t max_cm_ids;               /* 1024 per session */
+	uint32_t max_send_wr;              /* 4096 */
+	uint32_t max_recv_wr;              /* 8192 */
+	uint32_t max_cqe;                  /* 262144 */
+	uint32_t max_sge;                  /* TP_MAX_SGE */
+	uint32_t max_inline_bytes;         /* 256 */
+	uint32_t max_rd_atomic;            /* 16 */
+	uint32_t cm_timeout_ms;            /* 5000: CM response timeout offered and used */
+	uint64_t shm_bytes;                /* 1 GiB, sparse: address space of a context's shared memory */
+};
+
+struct vd_config {                         /* copied by vd_create() */
+	const char *socket_path;           /* its directory is made when it is missing */
+	mode_t socket_mode;                /* 0: 0666 */
+	gid_t socket_gid;                  /* (gid_t)-1: left alone */
+	struct vd_limits limits;
+	uint32_t n_workers;
+	uint32_t n_devices;
+	const struct vd_device *devices;
+	uint64_t seed;                     /* for communication ids and starting PSNs */
+};
+
+/* Outcome of a resolution: 0 and a link (the receiver gives it back with release_link()), or a
+ * negative errno and NULL. */
+typedef void (*vd_resolved_fn)(void *cb_arg, int status, void *link);
+
+/* What this library needs from the daemon. All but worker_call's fn run in the main thread. */
+struct vd_env {
+	/* Runs fn(fn_arg) in the worker's thread and returns when it is done. */
+	void (*worker_call)(void *arg, uint32_t worker, void (*fn)(void *fn_arg), void *fn_arg);
+	/* The worker's transport; it is only used inside worker_call(). */
+	struct tp *(*tp)(void *arg, uint32_t worker);
+	/* Finds the next hop from src (an address of the device) to dst. Calls cb exactly once, at once
+	 * or later from the main thread (also during shutdown, with -ECANCELED, before vd_destroy()).
+	 * dst may be one of the device's own addresses: the link then loops frames back to the port.
+	 * Failures: -EHOSTUNREACH (no answer), -ENETUNREACH (no route). */
+	void (*resolve)(void *arg, uint32_t device, const struct wire_addr *src,
+		const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
+	/* Gives back a link; no transport object refers to it any more. */
+	void (*release_link)(void *arg, void *link);
+	/* Sends a MAD from QP 1 of src to QP 1 of dst (resolves dst itself; losing it is fine). */
+	void (*send_mad)(void *arg, uint32_t device, const struct wire_addr *src,
+		const struct wire_addr *dst, const uint8_t mad[VD_MAD_BYTES]);
+	/* Monotonic time. */
+	uint64_t (*now_ns)(void *arg);
+	/* One line for the log; level is that of syslog(3). May be NULL. Already rate limited. */
+	void (*log)(void *arg, int level, const char *line);
+};
+
+/* Counts of live objects (0 when no client is there) and counters since the start. */
+struct vd_stats {
+	uint32_t sessions, contexts, pds, mrs, cqs, qps, ahs, comp_channels;
+	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
+	uint64_t shm_bytes_used;
+	uint64_t requests, bad_requests, refused_sessions;
+	uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
+};
+
+/* Makes the socket and all tables. On success *vd is set. Negative errno otherwise: -EADDRINUSE (another
+ * daemon answers on the socket), -EINVAL (config), -ENOMEM, or what a system call said. */
+int vd_create(const struct vd_config *config, const struct vd_env *env, void *env_arg, struct vd **vd);
+/* Ends all sessions as if their processes had died, removes the socket. Workers must still serve
+ * worker_call(). Pending resolutions must have been called back. NULL is fine. */
+void vd_destroy(struct vd *vd);
+
+/* An epoll descriptor, readable when vd_dispatch() has work. */
+int vd_fd(const struct vd *vd);
+/* Serves what is ready, without blocking. */
+void vd_dispatch(struct vd *vd);
+/* Fires what is due (CM timers). */
+void vd_advance(struct vd *vd);
+/* How long until vd_advance() has work: ns from now, 0: already, UINT64_MAX: never. */
+uint64_t vd_timeout_ns(const struct vd *vd);
+/* A management datagram came for QP 1 of a device; n bytes of MAD (from the MAD header on). */
+void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	const uint8_t *mad, size_t n);
+/* Tells clients of a device that its port came up or went down (async events, port state). */
+void vd_set_port_state(struct vd *vd, uint32_t device, bool up);
+void vd_stats(const struct vd *vd, struct vd_stats *stats);
+
+/* ---- worker side ---- */
+
+/* The worker's handle, valid from vd_create() to vd_destroy(). May be called from the main thread. */
+struct vd_worker *vd_worker(struct vd *vd, uint32_t worker);
+
+/* Fills in the members of ops that this library implements: mem_read, mem_write, send_fetch, recv_fetch,
+ * send_retire, complete, event. (pkt_alloc and pkt_emit are the caller's.) The env pointer given to
+ * tp_create() must then point to a struct whose FIRST member is `struct vd_worker *`, set before the
+ * first QP exists:   struct my_worker { struct vd_worker *vd; ... };   */
+void vd_worker_ops(struct tp_ops *ops);
+
+/* Looks at the doorbells of all clients of the worker and kicks their QPs in tp; sends notifications
+ * that could not be sent before. Returns the number of QPs kicked. */
+uint32_t vd_worker_poll(struct vd_worker *worker, struct tp *tp);
+/* A descriptor to wait on while asleep: readable when a client rang. (epoll of the clients' eventfds.) */
+int vd_worker_fd(const struct vd_worker *worker);
+/* sleep true: asks clients to ring the descriptor; the caller must then call vd_worker_poll() once more
+ * and may sleep only if it and the transport have nothing to do. sleep false: takes the request back
+ * and empties the descriptor. Cheap when nothing changes. */
+void vd_worker_sleep(struct vd_worker *worker, bool sleep);
+
+#endif
