@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocectl: finds the command in the table and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rocectl.h"
+
+/* One row a command: noun and verb, or noun alone (verb NULL). */
+static const struct command {
+	const char *noun;
+	const char *verb;
+	const char *args;
+	const char *help;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"decode", NULL, "FILE [--json]", "print the packets of a capture file", rocectl_decode},
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+	char left[64];
+	size_t i;
+
+	fputs("usage: rocectl COMMAND [ARGUMENTS]\n\nCommands:\n", out);
+	for (i = 0; i < N_COMMANDS; i++) {
+		const struct command *cmd = &commands[i];
+
+		snprintf(left, sizeof(left), "%s%s%s %s", cmd->noun, cmd->verb ? " " : "",
+			cmd->verb ? cmd->verb : "", cmd->args);
+		fprintf(out, "  %-32s %s\n", left, cmd->help);
+	}
+	fputs("\nrocectl COMMAND --help says more.\n", out);
+}
+
+static const struct command *find(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(commands[i].noun, argv[1]))
+			continue;
+		if (!commands[i].verb || (argc > 2 && !strcmp(commands[i].verb, argv[2])))
+			return &commands[i];
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd;
+	int skip;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return ROCECTL_UNUSABLE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_help(stdout);
+		return ROCECTL_OK;
+	}
+	cmd = find(argc, argv);
+	if (!cmd) {
+		fprintf(stderr, "rocectl: no command \"%s\"; see rocectl --help\n", argv[1]);
+		return ROCECTL_UNUSABLE;
+	}
+	skip = cmd->verb ? 2 : 1;
+	return cmd->run(argc - skip, argv + skip);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rocectl's commands. Each gets the arguments behind its name and returns the exit code.
+ */
+#ifndef ROCECTL_H
+#define ROCECTL_H
+
+/* Exit codes; docs/decode.md has them for users. */
+enum rocectl_exit {
+	ROCECTL_OK = 0,
+	ROCECTL_FOUND_BAD = 1, /* did its work and found something wrong */
+	ROCECTL_UNUSABLE = 2,  /* bad usage or input that cannot be read */
+};
+
+int rocectl_decode(int argc, char **argv);
+
+#endif
