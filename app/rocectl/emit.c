@@ -6,6 +6,10 @@
 
 #include "wire_arp_nd.h"
 
+/* Hex digits of the largest field that is a number in JSON: readers keep 53 bits of a number. */
+#define EMIT_NUMBER_DIGITS 8
+#define NS_PER_S           1000000000u
+
 static void separate(struct emit *e)
 {
 	if (!e->first)
@@ -66,10 +70,34 @@ void emit_num(struct emit *e, const char *key, uint64_t value)
 	fprintf(e->out, "%" PRIu64, value);
 }
 
+void emit_count(struct emit *e, const char *key, uint64_t value)
+{
+	if (e->json)
+		key_of(e, key);
+	else
+		separate(e);
+	fprintf(e->out, "%" PRIu64, value);
+}
+
+void emit_time(struct emit *e, const char *key, int64_t ns)
+{
+	const char *quote = e->json ? "\"" : "";
+	uint64_t abs_ns = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+	if (e->json)
+		key_of(e, key);
+	else
+		separate(e);
+	fprintf(e->out, "%s%s%" PRIu64 ".%09" PRIu64 "%s", quote, ns < 0 ? "-" : "",
+		abs_ns / NS_PER_S, abs_ns % NS_PER_S, quote);
+}
+
 void emit_hex(struct emit *e, const char *key, uint64_t value, int digits)
 {
 	key_of(e, key);
-	if (e->json)
+	if (e->json && digits > EMIT_NUMBER_DIGITS)
+		fprintf(e->out, "\"0x%0*" PRIx64 "\"", digits, value);
+	else if (e->json)
 		fprintf(e->out, "%" PRIu64, value);
 	else
 		fprintf(e->out, "0x%0*" PRIx64, digits, value);
@@ -90,13 +118,13 @@ void emit_bytes(struct emit *e, const char *key, const uint8_t *data, size_t n)
 
 void emit_flag(struct emit *e, const char *key, bool value)
 {
-	if (!value)
-		return;
 	if (e->json) {
 		key_of(e, key);
-		fputs("true", e->out);
+		fputs(value ? "true" : "false", e->out);
 		return;
 	}
+	if (!value)
+		return;
 	separate(e);
 	fputs(key, e->out);
 }

@@ -35,13 +35,20 @@ void emit_word(struct emit *e, const char *key, const char *value);
 /* Decimal in both. */
 void emit_num(struct emit *e, const char *key, uint64_t value);
 
-/* 0x... of the given number of digits in text; a decimal number in JSON. */
+/* Decimal, in text without its key. */
+void emit_count(struct emit *e, const char *key, uint64_t value);
+
+/* Seconds with nine decimals, a string in JSON, in text without its key. */
+void emit_time(struct emit *e, const char *key, int64_t ns);
+
+/* 0x... of the given number of digits in text; in JSON a decimal number, or the same as a string if
+ * it may have more than 32 bits. */
 void emit_hex(struct emit *e, const char *key, uint64_t value, int digits);
 
 /* Bytes as a hex string. */
 void emit_bytes(struct emit *e, const char *key, const uint8_t *data, size_t n);
 
-/* true in JSON, the bare key in text; nothing at all when value is false. */
+/* true or false in JSON; in text the bare key, or nothing when value is false. */
 void emit_flag(struct emit *e, const char *key, bool value);
 
 void emit_mac(struct emit *e, const char *key, const uint8_t *mac);

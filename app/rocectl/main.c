@@ -13,7 +13,7 @@ static const struct command {
 	const char *help;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"decode", NULL, "FILE [--json]", "print the packets of a capture file", rocectl_decode},
+	{"decode", NULL, "[--json] FILE", "print the packets of a capture file", rocectl_decode},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
