@@ -81,6 +81,7 @@ static uint32_t ip4_sum(const uint8_t *ip)
 static void parse_deth(const uint8_t *p, struct wire_pkt *pkt)
 {
 	pkt->qkey = get32(p);
+	pkt->deth_resv = p[4];
 	pkt->sqpn = get24(p + 5);
 }
 
@@ -128,7 +129,7 @@ static void parse_atomicack(const uint8_t *p, struct wire_pkt *pkt)
 static void write_deth(uint8_t *p, const struct wire_pkt *pkt)
 {
 	put32(p, pkt->qkey);
-	put32(p + 4, pkt->sqpn & 0xffffff);
+	put32(p + 4, (uint32_t)pkt->deth_resv << 24 | (pkt->sqpn & 0xffffff));
 }
 
 static void write_reth(uint8_t *p, const struct wire_pkt *pkt)
@@ -171,16 +172,14 @@ static void write_atomicack(uint8_t *p, const struct wire_pkt *pkt)
 	put64(p, pkt->atomic_orig);
 }
 
-static void parse_skip(const uint8_t *p, struct wire_pkt *pkt)
+static void parse_rdeth(const uint8_t *p, struct wire_pkt *pkt)
 {
-	(void)p;
-	(void)pkt;
+	pkt->rdeth = get32(p);
 }
 
 static void write_rdeth(uint8_t *p, const struct wire_pkt *pkt)
 {
-	(void)pkt;
-	put32(p, 0);
+	put32(p, pkt->rdeth);
 }
 
 /* The extended headers in the order in which they stand on the wire. */
@@ -190,7 +189,7 @@ static const struct {
 	void (*parse)(const uint8_t *p, struct wire_pkt *pkt);
 	void (*write)(uint8_t *p, const struct wire_pkt *pkt);
 } ext_hdrs[] = {
-	{WIRE_HDR_RDETH, 4, parse_skip, write_rdeth},
+	{WIRE_HDR_RDETH, 4, parse_rdeth, write_rdeth},
 	{WIRE_HDR_DETH, 8, parse_deth, write_deth},
 	{WIRE_HDR_FETH, 4, parse_feth, write_feth},
 	{WIRE_HDR_RETH, 16, parse_reth, write_reth},

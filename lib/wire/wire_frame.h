@@ -78,8 +78,11 @@ struct wire_pkt {
 	uint32_t imm;            /* ImmDt: the four bytes as on the wire (big endian), never swapped */
 	uint32_t msn;            /* AETH */
 	uint8_t syndrome;        /* AETH */
-	uint8_t flush_resv[3];
-	uint32_t feth;           /* FETH, whole word */
+	uint8_t deth_resv;       /* DETH, the byte in front of the source QPN; send 0 */
+	union {
+		uint32_t feth;   /* FETH, whole word */
+		uint32_t rdeth;  /* RDETH, whole word */
+	};
 	uint32_t flow_label;     /* IPv6 */
 	uint16_t ip_id;          /* IPv4 identification */
 	uint16_t ip_frag;        /* IPv4 flags and fragment offset, as 16 bits */

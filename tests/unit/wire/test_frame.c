@@ -245,6 +245,179 @@ static void test_runts_of_every_opcode(void **state)
 	}
 }
 
+/* A frame with payload 1, 2, 3 ... and all header fields different from each other and not zero. */
+static uint8_t *make_frame(uint8_t opcode, uint8_t l3_version, bool vlan, struct wire_pkt *pkt)
+{
+	struct wire_l2l3 net = {
+		.dmac = {2, 1, 2, 3, 4, 5},
+		.smac = {2, 6, 7, 8, 9, 10},
+		.src = {{0xfd, 1, [15] = 1}},
+		.dst = {{0xfd, 2, [15] = 2}},
+		.vlan_tci = 0x6123,
+		.has_vlan = vlan,
+	};
+	uint8_t *frame;
+	size_t i;
+
+	*pkt = (struct wire_pkt){.opcode = opcode, .l3_version = l3_version, .has_vlan = vlan,
+		.pad = 3, .payload_bytes = 61, .tos = 0x6a, .ttl = 63, .udp_sport = 0xc123, .ip_id = 0x4321,
+		.ip_frag = 0x4000, .udp_csum = 0x9876, .flow_label = 0xabcde, .pkey = 0x8001, .solicited = 1,
+		.migreq = 1, .fecn = 1, .becn = 1, .ack_req = 1, .resv6 = 0x2a, .resv7 = 0x55,
+		.dqpn = 0x123456, .psn = 0xfffffe, .qkey = 0x11223344, .sqpn = 0x654321, .deth_resv = 0x77,
+		.va = 0x1122334455667788, .rkey = 0x99aabbcc, .dma_bytes = 0x01020304,
+		.swap_add = 0xa1a2a3a4a5a6a7a8, .compare = 0xb1b2b3b4b5b6b7b8, .imm = 0xdeadbeef,
+		.msn = 0xabcdef, .syndrome = 0x61, .feth = 0x00c0ffee};
+	if (l3_version == 4) {
+		memcpy(net.src.b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\2\1", 16);
+		memcpy(net.dst.b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\2\2", 16);
+	}
+	frame = calloc(1, WIRE_MAX_HDR_BYTES + 68);
+	assert_non_null(frame);
+	assert_true(wire_hdr_bytes(pkt) <= WIRE_MAX_HDR_BYTES);
+	wire_write(frame, &net, pkt);
+	for (i = 0; i < pkt->payload_bytes; i++)
+		frame[pkt->payload_off + i] = (uint8_t)(i + 1);
+	wire_seal(frame, pkt);
+	return frame;
+}
+
+/* IBTA 9.2, tables 38 and 39: what is written is read again, reserved bits too, for every opcode. */
+static void test_every_opcode_parses_and_rebuilds(void **state)
+{
+	static uint8_t out[256];
+	struct wire_pkt made;
+	struct wire_pkt pkt;
+	unsigned int op;
+	uint8_t *frame;
+	int shape;
+
+	(void)state;
+	for (op = 0; op < 256; op++) {
+		if (!wire_opinfo((uint8_t)op)->name)
+			continue;
+		for (shape = 0; shape < 4; shape++) {
+			frame = make_frame((uint8_t)op, shape & 1 ? 6 : 4, (shape & 2) != 0, &made);
+			assert_int_equal(parse_exact(frame, made.frame_bytes, &pkt), BASE_DROP_NONE);
+			assert_int_equal(pkt.payload_bytes, 61);
+			assert_int_equal(pkt.has_vlan, made.has_vlan);
+			assert_int_equal(pkt.vlan_tci, made.has_vlan ? 0x6123 : 0);
+			assert_true(wire_icrc_ok(frame, &pkt));
+			if ((pkt.hdrs & WIRE_HDR_DETH) != 0)
+				assert_int_equal(pkt.deth_resv, made.deth_resv);
+			if ((pkt.hdrs & WIRE_HDR_RDETH) != 0)
+				assert_int_equal(pkt.rdeth, made.rdeth);
+			rebuild(frame, &pkt, out);
+			assert_memory_equal(out, frame, made.frame_bytes);
+			free(frame);
+		}
+	}
+}
+
+/* Annex A17: traffic class, flow label and hop limit are variant in IPv6; addresses and lengths are not. */
+static void test_icrc_of_ipv6(void **state)
+{
+	static const struct {
+		uint8_t off;
+		uint8_t bits;
+		bool variant;
+	} cases[] = {{0, 0x0f, true}, {1, 0xff, true}, {2, 0xff, true}, {3, 0xff, true}, {7, 0xff, true},
+		{8, 0x01, false}, {23, 0x80, false}, {24, 0x01, false}, {39, 0x80, false},
+		{40, 0x01, false}, {41, 0x80, false}, {46, 0xff, true}, {47, 0xff, true}, {52, 0xff, true},
+		{48 + 8, 0x01, false}};
+	struct wire_pkt made;
+	struct wire_pkt pkt;
+	uint8_t *frame;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		frame = make_frame(WIRE_RC_SEND_ONLY, 6, i & 1, &made);
+		frame[made.l3_off + cases[i].off] ^= cases[i].bits;
+		assert_int_equal(wire_parse(frame, made.frame_bytes, &pkt), BASE_DROP_NONE);
+		assert_int_equal(wire_icrc_ok(frame, &pkt), cases[i].variant);
+		free(frame);
+	}
+}
+
+/* What the parser says of an IPv6 frame with one byte, counted from the IPv6 header, changed. */
+static enum base_drop parse6_with(size_t off, uint8_t value)
+{
+	struct wire_pkt pkt;
+	uint8_t *frame = make_frame(WIRE_RC_SEND_ONLY, 6, false, &pkt);
+	size_t n = pkt.frame_bytes;
+	enum base_drop reason;
+
+	frame[pkt.l3_off + off] = value;
+	reason = parse_exact(frame, n, &pkt);
+	free(frame);
+	return reason;
+}
+
+static void test_ipv6_headers_wrong_in_one_way(void **state)
+{
+	enum { UDP = 40, BTH = 48, L4_BYTES = 8 + 12 + 64 + 4 };
+
+	(void)state;
+	assert_int_equal(parse6_with(5, L4_BYTES), BASE_DROP_NONE);
+	assert_int_equal(parse6_with(0, 0x45), BASE_DROP_IP_HEADER);               /* version 4 */
+	assert_int_equal(parse6_with(5, L4_BYTES + 1), BASE_DROP_TRUNCATED);
+	assert_int_equal(parse6_with(4, 0xff), BASE_DROP_TRUNCATED);
+	assert_int_equal(parse6_with(5, L4_BYTES - 1), BASE_DROP_IP_LENGTH);       /* UDP has more */
+	assert_int_equal(parse6_with(5, 0), BASE_DROP_IP_LENGTH);                  /* jumbo: no length */
+	assert_int_equal(parse6_with(5, 7), BASE_DROP_IP_LENGTH);                  /* no whole UDP header */
+	assert_int_equal(parse6_with(UDP + 5, L4_BYTES - 4), BASE_DROP_IP_LENGTH); /* bytes behind UDP */
+	assert_int_equal(parse6_with(UDP + 5, 7), BASE_DROP_IP_LENGTH);
+	assert_int_equal(parse6_with(UDP + 3, 0xb8), BASE_DROP_NOT_ROCE);
+	/* Annex A17 has UDP right behind the IP header: no extension headers, fragments least of all. */
+	assert_int_equal(parse6_with(6, 0), BASE_DROP_NOT_ROCE);                   /* hop-by-hop */
+	assert_int_equal(parse6_with(6, 44), BASE_DROP_NOT_ROCE);                  /* fragment */
+	assert_int_equal(parse6_with(6, 60), BASE_DROP_NOT_ROCE);                  /* destination options */
+	assert_int_equal(parse6_with(BTH, 0xff), BASE_DROP_OPCODE);
+	assert_int_equal(parse6_with(BTH + 1, 0x0f), BASE_DROP_TVER);
+}
+
+/* The pad count may not reach back into the headers. */
+static void test_pad_count_against_length(void **state)
+{
+	struct wire_pkt pkt;
+	uint8_t *frame;
+	unsigned int left;
+	unsigned int pad;
+
+	(void)state;
+	for (left = 0; left < 4; left++) {
+		for (pad = 0; pad < 4; pad++) {
+			frame = make_frame(WIRE_RC_WRITE_ONLY, 6, false, &pkt);
+			frame[pkt.l3_off + 5] = (uint8_t)(8 + 28 + left + 4);
+			frame[pkt.l4_off + 5] = (uint8_t)(8 + 28 + left + 4);
+			frame[pkt.bth_off + 1] = (uint8_t)(pad << 4);
+			assert_int_equal(parse_exact(frame, pkt.payload_off + left + 4, &pkt),
+				pad <= left ? BASE_DROP_NONE : BASE_DROP_BTH_LENGTH);
+			if (pad <= left)
+				assert_int_equal(pkt.payload_bytes, left - pad);
+			free(frame);
+		}
+	}
+}
+
+static void test_tags_and_types(void **state)
+{
+	struct wire_pkt pkt;
+	uint8_t *frame = make_frame(WIRE_RC_SEND_ONLY, 4, true, &pkt);
+	size_t n = pkt.frame_bytes;
+
+	(void)state;
+	frame[16] = 0x81; /* a second tag */
+	frame[17] = 0x00;
+	assert_int_equal(parse_exact(frame, n, &pkt), BASE_DROP_NOT_ROCE);
+	assert_int_equal(pkt.kind, WIRE_KIND_OTHER);
+	assert_int_equal(parse_exact(frame, 17, &pkt), BASE_DROP_TRUNCATED);
+	frame[16] = 0x00; /* an 802.3 length */
+	frame[17] = 0x40;
+	assert_int_equal(parse_exact(frame, n, &pkt), BASE_DROP_NOT_ROCE);
+	free(frame);
+}
+
 static void test_random_frames(void **state)
 {
 	uint32_t x = 1;
@@ -286,6 +459,11 @@ int main(void)
 		cmocka_unit_test(test_variant_fields_leave_the_icrc),
 		cmocka_unit_test(test_headers_wrong_in_one_way),
 		cmocka_unit_test(test_runts_of_every_opcode),
+		cmocka_unit_test(test_every_opcode_parses_and_rebuilds),
+		cmocka_unit_test(test_icrc_of_ipv6),
+		cmocka_unit_test(test_ipv6_headers_wrong_in_one_way),
+		cmocka_unit_test(test_pad_count_against_length),
+		cmocka_unit_test(test_tags_and_types),
 		cmocka_unit_test(test_random_frames),
 	};
 
