@@ -21,8 +21,16 @@ struct vector {
 	uint32_t psn;
 	uint8_t pad;
 	uint8_t ack_req;
+	uint8_t se;
+	uint8_t migreq;
+	uint8_t fecn_becn;
 	uint16_t pkey;
+	const uint8_t *icrc;
+	int has_aeth;
+	uint8_t syndrome;
+	uint32_t msn;
 	int v1;
+	int v6;
 };
 
 #include "vectors.h"
@@ -78,6 +86,14 @@ static void test_vectors_parse_with_right_icrc(void **state)
 		assert_int_equal(pkt.pad, v->pad);
 		assert_int_equal(pkt.ack_req, v->ack_req);
 		assert_int_equal(pkt.pkey, v->pkey);
+		assert_int_equal(pkt.solicited, v->se);
+		assert_int_equal(pkt.migreq, v->migreq);
+		assert_int_equal(pkt.fecn << 1 | pkt.becn, v->fecn_becn);
+		assert_int_equal(pkt.l3_version, v->v6 ? 6 : 4);
+		assert_memory_equal(v->frame + pkt.frame_bytes - WIRE_ICRC_BYTES, v->icrc, WIRE_ICRC_BYTES);
+		assert_int_equal((pkt.hdrs & WIRE_HDR_AETH) != 0, v->has_aeth);
+		assert_int_equal(pkt.syndrome, v->syndrome);
+		assert_int_equal(pkt.msn, v->msn);
 	}
 }
 
