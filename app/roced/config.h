@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The daemon's configuration. One table (config_schema.c) says which keys there are, of which type, range
+ * and unit, with which default; the parser, --check, --print-config-help and docs/configuration.md follow
+ * it. config_load() gives either a configuration every part of which was checked, or all errors at once,
+ * each with file and line and what would be right.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "vd.h"
+#include "wire_frame.h"
+
+#define CONFIG_NAME_BYTES   VC_NAME_BYTES
+#define CONFIG_TEXT_BYTES   256
+#define CONFIG_MAX_EAL_ARGS 32
+#define CONFIG_MAX_WORKERS  VD_MAX_WORKERS
+#define CONFIG_MAX_PORTS    8
+#define CONFIG_MAX_RX       16
+#define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
+
+/* Elements of lists start with the place they were read from. */
+struct config_at {
+	const char *file;          /* lives as long as the struct config */
+	unsigned line;
+};
+
+struct config_rx {
+	struct config_at at;
+	char port[CONFIG_NAME_BYTES];
+	uint32_t queue;
+};
+
+struct config_worker {
+	struct config_at at;
+	uint32_t lcore;
+	char cpus[CONFIG_TEXT_BYTES];      /* "": the CPU of the lcore's number */
+	uint32_t n_rx;
+	struct config_rx rx[CONFIG_MAX_RX]; /* never empty: without any, queue = worker of all ports */
+	uint32_t idle_sleep_us;
+};
+
+struct config_port {
+	struct config_at at;
+	char name[CONFIG_NAME_BYTES];
+	char device[CONFIG_TEXT_BYTES];
+	uint32_t mtu;
+	bool promiscuous;
+	uint32_t rx_descriptors, tx_descriptors;
+	uint32_t mbufs;
+	uint32_t n_rx_queues;              /* from the workers' rx lists */
+};
+
+struct config_prefix {
+	struct wire_addr addr;
+	uint32_t len;                      /* 0..32 for IPv4 */
+};
+
+struct config_device {
+	struct config_at at;
+	char name[CONFIG_NAME_BYTES];
+	char port[CONFIG_NAME_BYTES];
+	char netdev[CONFIG_NAME_BYTES];
+	uint32_t n_addrs;
+	struct config_prefix addrs[CONFIG_MAX_ADDRS];
+	struct wire_addr gateway4, gateway6; /* all zero: none */
+	uint32_t mtu;                      /* 0: what the port allows */
+	uint32_t vlan;                     /* 0: untagged */
+	uint32_t priority;
+	uint8_t mac[6];                    /* all zero: the port's */
+	uint32_t port_index;
+};
+
+struct config {
+	uint32_t n_eal_args;
+	char eal_args[CONFIG_MAX_EAL_ARGS][CONFIG_TEXT_BYTES];
+	char main_cpus[CONFIG_TEXT_BYTES]; /* "": all the process may use */
+	uint32_t tx_mbufs;
+	struct {
+		char socket[108];
+		char group[CONFIG_NAME_BYTES];
+		uint32_t mode;
+	} control;
+	uint32_t n_workers;
+	struct config_worker workers[CONFIG_MAX_WORKERS];
+	uint32_t n_ports;
+	struct config_port ports[CONFIG_MAX_PORTS];
+	uint32_t n_devices;
+	struct config_device devices[VD_MAX_DEVICES];
+	struct vd_limits limits;
+	char files[8][CONFIG_TEXT_BYTES];  /* names the config_at point to */
+};
+
+/* Reads and checks the file at path. Writes one line per error to err, "FILE:LINE: where: what". Returns
+ * the number of errors; *config is usable only when it is 0. */
+unsigned config_load(const char *path, struct config *config, FILE *err);
+
+/* Prints the table of keys; markdown: as the table of docs/configuration.md. */
+void config_print_help(FILE *out, bool markdown);
+
+/* Index of a port or -1. */
+int config_find_port(const struct config *config, const char *name);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What no single key shows: names that must exist or be unique, sizes that belong together. */
+#include <string.h>
+
+#include "config_schema.h"
+#include "net_driver.h"
+
+/* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
+#define ROCE_OVERHEAD 84
+
+/* A port whose name could not be read is reported already; what refers to it is not wrong as well. */
+static bool all_ports_named(const struct config *config)
+{
+	for (uint32_t i = 0; i < config->n_ports; i++) {
+		if (config->ports[i].name[0] == '\0')
+			return false;
+	}
+	return true;
+}
+
+static void port_names(const struct config *config, char *out, size_t n)
+{
+	out[0] = '\0';
+	for (uint32_t i = 0; i < config->n_ports; i++) {
+		size_t used = strlen(out);
+
+		snprintf(out + used, n - used, "%s\"%s\"", i == 0 ? "" : ", ", config->ports[i].name);
+	}
+}
+
+static int find_port(struct config_reader *reader, const struct config_at *at, const char *who, const char *name)
+{
+	int port = config_find_port(reader->config, name);
+	char names[512];
+
+	if (port >= 0 || name[0] == '\0' || !all_ports_named(reader->config))
+		return port;
+	port_names(reader->config, names, sizeof(names));
+	config_error(reader, at, "%s: there is no port \"%s\", there is %s", who, name,
+		names[0] != '\0' ? names : "none");
+	return -1;
+}
+
+/* Every worker without a list polls its own queue of every port. */
+static void default_rx(struct config *config, uint32_t w)
+{
+	struct config_worker *worker = &config->workers[w];
+
+	for (uint32_t p = 0; worker->n_rx == 0 && p < config->n_ports; p++) {
+		worker->rx[p].at = worker->at;
+		memcpy(worker->rx[p].port, config->ports[p].name, CONFIG_NAME_BYTES);
+		worker->rx[p].queue = w;
+	}
+	if (worker->n_rx == 0)
+		worker->n_rx = config->n_ports;
+}
+
+static void check_worker(struct config_reader *reader, uint32_t w, uint64_t taken[CONFIG_MAX_PORTS])
+{
+	struct config_worker *worker = &reader->config->workers[w];
+	char who[64];
+
+	for (uint32_t v = 0; v < w; v++) {
+		if (reader->config->workers[v].lcore == worker->lcore)
+			config_error(reader, &worker->at, "workers[%u].lcore: %u is used by workers[%u] too", w,
+				worker->lcore, v);
+	}
+	default_rx(reader->config, w);
+	for (uint32_t r = 0; r < worker->n_rx; r++) {
+		const struct config_rx *rx = &worker->rx[r];
+		int port;
+
+		snprintf(who, sizeof(who), "workers[%u].rx[%u].port", w, r);
+		port = find_port(reader, &rx->at, who, rx->port);
+		if (port < 0 || rx->queue > 63)
+			continue;
+		if ((taken[port] & (1ull << rx->queue)) != 0)
+			config_error(reader, &rx->at, "workers[%u].rx[%u]: queue %u of port \"%s\" is polled twice", w, r,
+				rx->queue, rx->port);
+		taken[port] |= 1ull << rx->queue;
+	}
+}
+
+/* Queues are 0 to n-1 and all of them are polled: a frame in another would never be seen. */
+static void check_queues(struct config_reader *reader, uint32_t p, uint64_t taken)
+{
+	struct config_port *port = &reader->config->ports[p];
+	uint32_t n = 0;
+
+	while (n < 64 && (taken & (1ull << n)) != 0)
+		n++;
+	port->n_rx_queues = n;
+	if (port->name[0] == '\0')
+		return;
+	if (taken == 0)
+		config_error(reader, &port->at, "ports[%u]: no worker polls \"%s\"", p, port->name);
+	else if (n < 64 && (taken >> n) != 0)
+		config_error(reader, &port->at, "ports[%u]: queues of \"%s\" must be polled from 0 on, queue %u is not", p,
+			port->name, n);
+}
+
+static void check_port(struct config_reader *reader, uint32_t p)
+{
+	struct config *config = reader->config;
+	struct config_port *port = &config->ports[p];
+	struct net_need need = {port->device, port->mtu, port->n_rx_queues, config->n_workers};
+	char msg[NET_MSG_BYTES], mine[CONFIG_TEXT_BYTES], other[CONFIG_TEXT_BYTES];
+
+	net_device_name(port->device, mine, sizeof(mine));
+	for (uint32_t q = 0; q < p; q++) {
+		net_device_name(config->ports[q].device, other, sizeof(other));
+		if (port->name[0] != '\0' && !strcmp(port->name, config->ports[q].name))
+			config_error(reader, &port->at, "ports[%u].name: \"%s\" is used by ports[%u] too", p, port->name, q);
+		if (mine[0] != '\0' && !strcmp(mine, other))
+			config_error(reader, &port->at, "ports[%u].device: \"%s\" is used by ports[%u] too, give another "
+				"number", p, mine, q);
+	}
+	if (port->device[0] != '\0' && port->mtu != 0 && port->n_rx_queues != 0 &&
+		net_driver_check(&need, msg) != 0)
+		config_error(reader, &port->at, "ports[%u].device: \"%s\" %s", p, mine, msg);
+}
+
+static bool is_v4(const struct wire_addr *addr)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(addr->b, prefix, sizeof(prefix)) == 0;
+}
+
+static bool in_prefix(const struct config_prefix *prefix, const struct wire_addr *addr)
+{
+	uint32_t bits = prefix->len + (is_v4(&prefix->addr) ? 96 : 0), bytes = bits / 8, rest = bits % 8;
+
+	if (memcmp(prefix->addr.b, addr->b, bytes) != 0)
+		return false;
+	return rest == 0 || ((prefix->addr.b[bytes] ^ addr->b[bytes]) >> (8 - rest)) == 0;
+}
+
+static void check_gateway(struct config_reader *reader, uint32_t d, const char *key, const struct wire_addr *gateway)
+{
+	static const struct wire_addr none;
+	const struct config_device *device = &reader->config->devices[d];
+
+	if (memcmp(gateway, &none, sizeof(none)) == 0)
+		return;
+	if (gateway->b[0] == 0xfe && (gateway->b[1] & 0xc0) == 0x80)
+		return;
+	for (uint32_t i = 0; i < device->n_addrs; i++) {
+		if (memcmp(gateway, &device->addrs[i].addr, sizeof(*gateway)) == 0) {
+			config_error(reader, &device->at, "devices[%u].%s: is the device's own address", d, key);
+			return;
+		}
+		if (in_prefix(&device->addrs[i], gateway))
+			return;
+	}
+	config_error(reader, &device->at,
+		"devices[%u].%s: must be in the network of one of the device's addresses", d, key);
+}
+
+static void check_addrs(struct config_reader *reader, uint32_t d)
+{
+	const struct config *config = reader->config;
+	const struct config_device *device = &config->devices[d];
+
+	for (uint32_t i = 0; i < device->n_addrs; i++) {
+		for (uint32_t e = 0; e <= d; e++) {
+			const struct config_device *other = &config->devices[e];
+			uint32_t n = e == d ? i : other->n_addrs;
+
+			for (uint32_t j = 0; j < n; j++) {
+				if (memcmp(&device->addrs[i].addr, &other->addrs[j].addr, 16) == 0)
+					config_error(reader, &device->at,
+						"devices[%u].addresses[%u]: is devices[%u].addresses[%u] too", d, i, e, j);
+			}
+		}
+	}
+}
+
+static void check_device(struct config_reader *reader, uint32_t d)
+{
+	struct config *config = reader->config;
+	struct config_device *device = &config->devices[d];
+	char who[64];
+	int port;
+
+	for (uint32_t e = 0; e < d; e++) {
+		if (device->name[0] != '\0' && !strcmp(device->name, config->devices[e].name))
+			config_error(reader, &device->at, "devices[%u].name: \"%s\" is used by devices[%u] too", d,
+				device->name, e);
+	}
+	check_addrs(reader, d);
+	check_gateway(reader, d, "gateway4", &device->gateway4);
+	check_gateway(reader, d, "gateway6", &device->gateway6);
+	if (device->vlan == 0 && device->priority != 0)
+		config_error(reader, &device->at, "devices[%u].priority: needs a vlan, untagged frames have none", d);
+	snprintf(who, sizeof(who), "devices[%u].port", d);
+	port = find_port(reader, &device->at, who, device->port);
+	if (port < 0)
+		return;
+	device->port_index = (uint32_t)port;
+	if (config->ports[port].mtu != 0 && device->mtu + (device->mtu != 0 ? ROCE_OVERHEAD : 0) > config->ports[port].mtu)
+		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u, port \"%s\" has %u", d,
+			device->mtu, device->mtu + ROCE_OVERHEAD, device->port, config->ports[port].mtu);
+}
+
+void config_check(struct config_reader *reader)
+{
+	struct config *config = reader->config;
+	uint64_t taken[CONFIG_MAX_PORTS] = {0};
+
+	for (uint32_t w = 0; w < config->n_workers; w++)
+		check_worker(reader, w, taken);
+	for (uint32_t p = 0; p < config->n_ports; p++) {
+		if (config->n_workers != 0)
+			check_queues(reader, p, taken[p]);
+		check_port(reader, p);
+	}
+	for (uint32_t d = 0; d < config->n_devices; d++)
+		check_device(reader, d);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values written as text: names, addresses, CPU sets, file modes. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_schema.h"
+
+#define MAX_CPU 1023
+
+static const char *copy_text(char *dst, size_t bytes, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= bytes)
+		return "a shorter text";
+	memset(dst, 0, bytes);
+	memcpy(dst, text, n);
+	return NULL;
+}
+
+static const char *parse_name(const struct config_key *key, const char *text, char *dst)
+{
+	if (text[0] == '\0' && key->dflt != NULL)
+		return copy_text(dst, key->bytes, text);
+	if (text[0] == '\0' || strlen(text) >= key->bytes)
+		return "a name of 1 to 31 characters";
+	for (const char *c = text; *c != '\0'; c++) {
+		if (!isalnum((unsigned char)*c) && strchr("-_.", *c) == NULL)
+			return "letters, digits, '-', '_' and '.'";
+	}
+	return copy_text(dst, key->bytes, text);
+}
+
+static bool parse_addr4(const char *text, struct wire_addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->b[10] = 0xff;
+	addr->b[11] = 0xff;
+	return inet_pton(AF_INET, text, &addr->b[12]) == 1;
+}
+
+static bool is_v4(const struct wire_addr *addr)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(addr->b, prefix, sizeof(prefix)) == 0;
+}
+
+/* Whether an address can be a host's own: not unspecified, loopback, multicast or broadcast. */
+static bool is_host_addr(const struct wire_addr *addr)
+{
+	static const struct wire_addr any, loop6 = {.b = {[15] = 1}};
+
+	if (is_v4(addr))
+		return addr->b[12] != 0 && addr->b[12] != 127 && addr->b[12] < 224;
+	return addr->b[0] != 0xff && memcmp(addr, &any, 16) != 0 && memcmp(addr, &loop6, 16) != 0;
+}
+
+static const char *parse_addr(const struct config_key *key, const char *text, struct wire_addr *addr)
+{
+	bool v4 = key->type == CONFIG_ADDR4;
+
+	memset(addr, 0, sizeof(*addr));
+	if (text[0] == '\0')
+		return NULL;
+	if (v4 ? !parse_addr4(text, addr) : inet_pton(AF_INET6, text, addr->b) != 1) {
+		memset(addr, 0, sizeof(*addr));
+		return v4 ? "an IPv4 address like \"10.0.0.254\"" : "an IPv6 address like \"fd00::fe\"";
+	}
+	return is_host_addr(addr) ? NULL : "the unicast address of a router";
+}
+
+static const char *parse_prefix(const char *text, struct config_prefix *prefix)
+{
+	char buf[64], *slash, *end;
+	unsigned long len, max;
+
+	if (copy_text(buf, sizeof(buf), text) != NULL)
+		return "an address like \"10.0.0.1/24\" or \"fd00::1/64\"";
+	slash = strchr(buf, '/');
+	if (slash != NULL)
+		*slash++ = '\0';
+	if (parse_addr4(buf, &prefix->addr)) {
+		prefix->len = 24;
+		max = 32;
+	} else if (inet_pton(AF_INET6, buf, prefix->addr.b) == 1 && !is_v4(&prefix->addr)) {
+		prefix->len = 64;
+		max = 128;
+	} else {
+		return "an address like \"10.0.0.1/24\" or \"fd00::1/64\"";
+	}
+	if (!is_host_addr(&prefix->addr))
+		return "a unicast address of a host";
+	if (slash == NULL)
+		return NULL;
+	len = strtoul(slash, &end, 10);
+	if (!isdigit((unsigned char)*slash) || *end != '\0' || len == 0 || len > max)
+		return max == 32 ? "a prefix length of 1 to 32" : "a prefix length of 1 to 128";
+	prefix->len = (uint32_t)len;
+	return NULL;
+}
+
+static const char *parse_mac(const char *text, uint8_t mac[6])
+{
+	static const char want[] = "a unicast link address like \"02:00:00:00:00:01\"";
+	const char *c = text;
+	uint8_t any = 0;
+
+	memset(mac, 0, 6);
+	if (text[0] == '\0')
+		return NULL;
+	for (int i = 0; i < 6; i++) {
+		if (!isxdigit((unsigned char)c[0]) || !isxdigit((unsigned char)c[1]) || c[2] != (i < 5 ? ':' : '\0'))
+			return want;
+		mac[i] = (uint8_t)strtoul((char[3]){c[0], c[1], 0}, NULL, 16);
+		any |= mac[i];
+		c += 3;
+	}
+	return any == 0 || (mac[0] & 1) != 0 ? want : NULL;
+}
+
+/* "0", "0-3", "0-1,4" */
+static const char *parse_cpus(const struct config_key *key, const char *text, char *dst)
+{
+	static const char want[] = "CPU numbers like \"2\", \"0-3\" or \"0-1,4\"";
+	const char *c = text;
+
+	while (*c != '\0') {
+		unsigned long first, last;
+		char *end;
+
+		if (!isdigit((unsigned char)*c))
+			return want;
+		first = last = strtoul(c, &end, 10);
+		if (*end == '-') {
+			c = end + 1;
+			if (!isdigit((unsigned char)*c))
+				return want;
+			last = strtoul(c, &end, 10);
+		}
+		if (last < first || last > MAX_CPU || (*end != '\0' && (*end != ',' || end[1] == '\0')))
+			return want;
+		c = *end == ',' ? end + 1 : end;
+	}
+	return copy_text(dst, key->bytes, text) != NULL ? "a shorter set of CPUs" : NULL;
+}
+
+static const char *parse_mode(const char *text, uint32_t *mode)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 8);
+
+	if (text[0] < '0' || text[0] > '7' || *end != '\0' || value > 0777)
+		return "a file mode like \"0660\"";
+	*mode = (uint32_t)value;
+	return NULL;
+}
+
+static const char *parse_text(const struct config_key *key, const char *text, char *dst)
+{
+	if (key->type == CONFIG_TEXT && key->min > 0 && text[0] == '\0')
+		return "a text that is not empty";
+	return copy_text(dst, key->bytes, text);
+}
+
+const char *config_value_parse(const struct config_key *key, const char *text, void *dst)
+{
+	switch (key->type) {
+	case CONFIG_TEXT:
+	case CONFIG_TEXTS:
+		return parse_text(key, text, dst);
+	case CONFIG_NAME:
+		return parse_name(key, text, dst);
+	case CONFIG_ADDR4:
+	case CONFIG_ADDR6:
+		return parse_addr(key, text, dst);
+	case CONFIG_PREFIXES:
+		return parse_prefix(text, dst);
+	case CONFIG_MAC:
+		return parse_mac(text, dst);
+	case CONFIG_CPUS:
+		return parse_cpus(key, text, dst);
+	case CONFIG_MODE:
+		return parse_mode(text, dst);
+	case CONFIG_GROUP_OF:
+	case CONFIG_LIST_OF:
+	case CONFIG_UINT:
+	case CONFIG_BOOLEAN:
+	case CONFIG_RDMA_MTU:
+		break;
+	}
+	return config_type_name(key->type);
+}

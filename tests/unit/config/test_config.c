@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration file: what is wrong in it is said with line and remedy, all of it at once; what is
+ * right is read with its defaults; every example in config/ is right.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "net_driver.h"
+
+#define EAL     "eal = { args = []; };\n"
+#define WORKERS "workers = ( { lcore = 1; } );\n"
+#define PORTS   "ports = ( { name = \"p0\"; device = \"net_tap0\"; } );\n"
+#define DEVICES "devices = ( { name = \"d0\"; port = \"p0\"; addresses = [ \"10.0.0.1\", \"fd00::1\" ]; } );\n"
+/* A port or a device with more keys. */
+#define PORT(more)   "ports = ( { name = \"p0\"; " more " } );\n"
+#define DEVICE(more) "devices = ( { name = \"d0\"; port = \"p0\"; " more " } );\n"
+
+static char *load(const char *text, struct config *config, unsigned *n)
+{
+	char path[] = "/tmp/roced-config-XXXXXX", *out = NULL;
+	size_t bytes;
+	FILE *err = open_memstream(&out, &bytes);
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0 && err != NULL);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	*n = config_load(path, config, err);
+	fclose(err);
+	unlink(path);
+	return out;
+}
+
+struct bad {
+	const char *text;
+	unsigned line;
+	const char *want;
+	unsigned n_errors;
+};
+
+static const struct bad bad_cases[] = {
+	/* syntax */
+	{"eal = {\n", 2, "syntax error", 1},
+	{EAL "eal = { args = []; };\n" WORKERS PORTS DEVICES, 2, "duplicate setting name", 1},
+	/* unknown keys, with the nearest */
+	{EAL WORKERS PORTS DEVICES "limit = { };\n", 5, "unknown key 'limit', did you mean 'limits'?", 1},
+	{EAL "workers = ( { lcore = 1; cpu = \"0\"; } );\n" PORTS DEVICES, 2,
+		"workers[0]: unknown key 'cpu', did you mean 'cpus'?", 1},
+	{EAL WORKERS PORTS DEVICES "control = { frobnicate = 1; };\n", 5,
+		"control: unknown key 'frobnicate', known are: socket, group, mode", 1},
+	{EAL WORKERS PORTS DEVICES "limits = { max_sendwr = 1; };\n", 5, "did you mean 'max_send_wr'?", 1},
+	/* missing keys */
+	{EAL PORTS DEVICES, 1, "key 'workers' is missing: a list", 1},
+	{EAL WORKERS "ports = (\n { device = \"net_tap0\"; } );\n" DEVICES, 4, "ports[0]: key 'name' is missing", 1},
+	{EAL WORKERS "ports = ( { name = \"p0\"; } );\n" DEVICES, 3, "ports[0]: key 'device' is missing", 1},
+	/* types */
+	{EAL "workers = ( { lcore = \"1\"; } );\n" PORTS DEVICES, 2, "workers[0].lcore: must be a number", 1},
+	{EAL "workers = { lcore = 1; };\n" PORTS DEVICES, 2, "workers: must be a list", 1},
+	{EAL "workers = ( 1 );\n" PORTS DEVICES, 2, "workers[0]: must be a group", 1},
+	{"eal = 1;\n" WORKERS PORTS DEVICES, 1, "eal: must be a group", 1},
+	{"eal = { args = \"-m\"; };\n" WORKERS PORTS DEVICES, 1, "eal.args: must be an array of texts", 1},
+	{"eal = { args = [ 1 ]; };\n" WORKERS PORTS DEVICES, 1, "eal.args[0]: must be a text", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; promiscuous = 1;") DEVICES, 3,
+		"ports[0].promiscuous: must be true or false", 1},
+	/* ranges */
+	{EAL "workers = ( { lcore = 128; } );\n" PORTS DEVICES, 2,
+		"workers[0].lcore: 128 is out of range, must be 0 to 127", 1},
+	{EAL "workers = ( { lcore = -1; } );\n" PORTS DEVICES, 2, "-1 is out of range, must be 0 to 127", 1},
+	{EAL WORKERS PORTS DEVICES "limits = { shm_bytes = 99999999999999L; };\n", 5,
+		"limits.shm_bytes: 99999999999999 is out of range, must be 1048576 to 1099511627776 bytes", 1},
+	{EAL WORKERS PORTS DEVICES "limits = { inline_bytes = 257; };\n", 5, "must be 1 to 256 bytes", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 100;") DEVICES, 3, "must be 576 to 9600 bytes", 1},
+	{EAL WORKERS PORTS DEVICE("mtu = 1000;"), 4, "1000 is no RDMA MTU, must be 256, 512, 1024, 2048 or 4096", 1},
+	{EAL WORKERS PORTS DEVICE("mtu = 8192;"), 4, "must be 256 to 4096", 1},
+	{EAL WORKERS PORTS DEVICE("vlan = 4095;"), 4, "must be 0 to 4094", 1},
+	{EAL WORKERS "ports = ( );\n" DEVICES, 3, "ports: has 0 entries, must have 1 to 8", 2},
+	/* values */
+	{EAL "workers = ( { lcore = 1; cpus = \"1-\"; } );\n" PORTS DEVICES, 2, "must be CPU numbers", 1},
+	{EAL "workers = ( { lcore = 1; cpus = \"3-1\"; } );\n" PORTS DEVICES, 2, "must be CPU numbers", 1},
+	{EAL "workers = ( { lcore = 1; cpus = \"1,\"; } );\n" PORTS DEVICES, 2, "must be CPU numbers", 1},
+	{EAL WORKERS PORTS DEVICES "control = { mode = \"rw\"; };\n", 5, "must be a file mode like", 1},
+	{EAL WORKERS PORTS DEVICES "control = { mode = \"0800\"; };\n", 5, "must be a file mode like", 1},
+	{EAL WORKERS PORTS DEVICES "control = { socket = \"\"; };\n", 5, "must be a text that is not empty", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.300\" ];"), 4,
+		"devices[0].addresses[0]: \"10.0.0.300\" is wrong, must be an address like", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1/33\" ];"), 4, "a prefix length of 1 to 32", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"fd00::1/\" ];"), 4, "a prefix length of 1 to 128", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"224.0.0.1\" ];"), 4, "must be a unicast address", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"ff02::1\" ];"), 4, "must be a unicast address", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"::\" ];"), 4, "must be a unicast address", 1},
+	{EAL WORKERS PORTS DEVICE("gateway4 = \"fd00::1\";"), 4, "must be an IPv4 address", 1},
+	{EAL WORKERS PORTS DEVICE("gateway6 = \"10.0.0.1\";"), 4, "must be an IPv6 address", 1},
+	{EAL WORKERS PORTS DEVICE("mac = \"01:00:00:00:00:01\";"), 4, "must be a unicast link address", 1},
+	{EAL WORKERS PORTS DEVICE("mac = \"02:00:00:00:00\";"), 4, "must be a unicast link address", 1},
+	{EAL WORKERS "ports = ( { name = \"p 0\"; device = \"net_tap0\"; } );\n" DEVICES, 3,
+		"must be letters, digits, '-', '_' and '.'", 1},
+	/* references and uniqueness */
+	{EAL WORKERS PORTS "devices = ( { name = \"d0\"; port = \"p1\"; } );\n", 4,
+		"devices[0].port: there is no port \"p1\", there is \"p0\"", 1},
+	{EAL "workers = ( { lcore = 1; rx = ( { port = \"q\"; } ); } );\n" PORTS DEVICES, 2,
+		"workers[0].rx[0].port: there is no port \"q\", there is \"p0\"", 2},
+	{EAL "workers = ( { lcore = 1; }, { lcore = 1; } );\n" PORTS DEVICES, 2,
+		"workers[1].lcore: 1 is used by workers[0] too", 1},
+	{EAL "workers = ( { lcore = 1; rx = ( { port = \"p0\"; }, { port = \"p0\"; } ); } );\n" PORTS DEVICES, 2,
+		"workers[0].rx[1]: queue 0 of port \"p0\" is polled twice", 1},
+	{EAL "workers = ( { lcore = 1; rx = ( { port = \"p0\"; queue = 1; } ); } );\n" PORTS DEVICES, 3,
+		"queues of \"p0\" must be polled from 0 on, queue 0 is not", 1},
+	{EAL WORKERS "ports = ( { name = \"p\"; device = \"net_tap0\"; },\n { name = \"p\"; device = \"net_tap0\"; } );\n"
+		"devices = ( { name = \"d\"; port = \"p\"; } );\n", 4, "ports[1].name: \"p\" is used by ports[0] too", 4},
+	{EAL WORKERS PORTS "devices = ( { name = \"d\"; port = \"p0\"; },\n { name = \"d\"; port = \"p0\"; } );\n", 5,
+		"devices[1].name: \"d\" is used by devices[0] too", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1/24\", \"10.0.0.1/8\" ];"), 4,
+		"devices[0].addresses[1]: is devices[0].addresses[0] too", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1\" ]; gateway4 = \"10.0.1.1\";"), 4,
+		"devices[0].gateway4: must be in the network of one of the device's addresses", 1},
+	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1\" ]; gateway4 = \"10.0.0.1\";"), 4,
+		"is the device's own address", 1},
+	{EAL WORKERS PORTS DEVICE("priority = 3;"), 4, "devices[0].priority: needs a vlan", 1},
+	/* sizes that belong together */
+	{EAL WORKERS PORTS DEVICE("mtu = 4096;"), 4, "4096 needs a port MTU of 4180, port \"p0\" has 1500", 1},
+	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e\"; mtu = 4200;") DEVICES, 3,
+		"framesz=2048 does not hold an MTU of 4200, give framesz=8192,blocksz=65536", 1},
+	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e,framesz=8192\"; mtu = 4200;") DEVICES, 3,
+		"blocksz=4096 must be a multiple of 4096 and of framesz=8192", 1},
+	{EAL WORKERS PORT("device = \"net_af_packet0\";") DEVICES, 3, "needs iface=NAME", 1},
+	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200", 1},
+	{EAL WORKERS PORT("device = \"net_memif0,role=boss\";") DEVICES, 3, "role=boss must be server or client", 1},
+	{EAL WORKERS PORT("device = \"net_memif0\"; mtu = 4200;") DEVICES, 3, "give bsize=8192", 1},
+	{EAL WORKERS PORT("device = \"net_virtio_user0\";") DEVICES, 3, "needs path=/dev/vhost-net", 1},
+	{EAL WORKERS PORT("device = \"net_pcap0\";") DEVICES, 3, "needs rx_pcap=FILE", 1},
+	{EAL WORKERS PORT("device = \"net_tap0,ifcae=t\";") DEVICES, 3, "unknown argument 'ifcae', net_tap takes: iface", 1},
+	{EAL WORKERS PORT("device = \"eth0\";") DEVICES, 3, "is no PCI address and none of net_af_packetN", 1},
+	{EAL "workers = ( { lcore = 1; }, { lcore = 2; } );\n" PORT("device = \"net_af_packet0,iface=e\";") DEVICES, 3,
+		"has 1 queue pairs, but the workers need 2: give qpairs=2", 1},
+	{EAL "workers = ( { lcore = 1; }, { lcore = 2; rx = ( { port = \"p0\"; } ); } );\n" PORTS DEVICES, 2,
+		"queue 0 of port \"p0\" is polled twice", 2},
+};
+
+static void test_bad_files(void **state)
+{
+	static struct config config;
+	int failures = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad_cases) / sizeof(bad_cases[0]); i++) {
+		const struct bad *bad = &bad_cases[i];
+		char line[32];
+		unsigned n;
+		char *out = load(bad->text, &config, &n);
+
+		snprintf(line, sizeof(line), ":%u: ", bad->line);
+		if (strstr(out, bad->want) == NULL || strstr(out, line) == NULL || n != bad->n_errors)
+			print_error("case %zu, failure %d: want %u errors, line %u and \"%s\", got %u:\n%s", i, ++failures,
+				bad->n_errors, bad->line, bad->want, n, out);
+		free(out);
+	}
+	assert_int_equal(failures, 0);
+}
+
+static void test_all_errors_are_reported(void **state)
+{
+	static struct config config;
+	unsigned n;
+	char *out;
+
+	(void)state;
+	out = load("eal = { argz = []; };\n"
+		   "workers = ( { lcore = 500; },\n"
+		   "            { lcore = 2; cpus = \"x\"; } );\n"
+		   "ports = ( { name = \"p0\"; device = \"net_tap0\"; mtu = 1; } );\n"
+		   "devices = ( { name = \"d0\"; port = \"nope\"; } );\n", &config, &n);
+	assert_int_equal(n, 5);
+	assert_non_null(strstr(out, ":1: eal: unknown key 'argz', did you mean 'args'?"));
+	assert_non_null(strstr(out, ":2: workers[0].lcore: 500"));
+	assert_non_null(strstr(out, ":3: workers[1].cpus: \"x\""));
+	assert_non_null(strstr(out, ":4: ports[0].mtu: 1 "));
+	assert_non_null(strstr(out, ":5: devices[0].port: there is no port \"nope\""));
+	free(out);
+}
+
+static void test_missing_file(void **state)
+{
+	static struct config config;
+	char *out = NULL;
+	size_t bytes;
+	FILE *err = open_memstream(&out, &bytes);
+
+	(void)state;
+	assert_int_equal(config_load("/nonexistent/roced.conf", &config, err), 1);
+	fclose(err);
+	assert_non_null(strstr(out, "/nonexistent/roced.conf:0: cannot read: No such file"));
+	free(out);
+}
+
+static void test_defaults(void **state)
+{
+	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
+	static struct config config;
+	unsigned n;
+	char *out = load(WORKERS PORTS DEVICES, &config, &n);
+
+	(void)state;
+	assert_string_equal(out, "");
+	assert_int_equal(n, 0);
+	assert_string_equal(config.control.socket, VC_DEFAULT_SOCKET);
+	assert_int_equal(config.control.mode, 0666);
+	assert_int_equal(config.limits.max_send_wr, 4096);
+	assert_int_equal(config.limits.max_recv_wr, 8192);
+	assert_int_equal(config.limits.cm_timeout_ms, 5000);
+	assert_int_equal(config.limits.max_inline_bytes, 256);
+	assert_int_equal(config.limits.shm_bytes, 1u << 30);
+	assert_int_equal(config.workers[0].idle_sleep_us, 200);
+	assert_int_equal(config.workers[0].n_rx, 1);
+	assert_string_equal(config.workers[0].rx[0].port, "p0");
+	assert_int_equal(config.ports[0].mtu, 1500);
+	assert_int_equal(config.ports[0].n_rx_queues, 1);
+	/* an address without a length: 24 and 64 */
+	assert_int_equal(config.devices[0].n_addrs, 2);
+	assert_memory_equal(config.devices[0].addrs[0].addr.b, v4, 16);
+	assert_int_equal(config.devices[0].addrs[0].len, 24);
+	assert_int_equal(config.devices[0].addrs[1].len, 64);
+	free(out);
+}
+
+static void test_values(void **state)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0xab, 1};
+	static struct config config;
+	unsigned n;
+	char *out = load("workers = ( { lcore = 3; cpus = \"0-1,4\"; }, { lcore = 4; idle_sleep_us = 0; } );\n"
+			 "ports = ( { name = \"p0\"; device = \"net_tap0\"; promiscuous = true; } );\n"
+			 "devices = ( { name = \"d0\"; port = \"p0\"; addresses = (\"10.1.2.3/16\");\n"
+			 "  gateway4 = \"10.1.0.1\"; gateway6 = \"fe80::1\"; mtu = 1024; vlan = 7; priority = 5;\n"
+			 "  mac = \"02:00:00:00:aB:01\"; } );\n"
+			 "control = { mode = \"0640\"; group = \"rdma\"; };\n"
+			 "limits = { shm_bytes = 8589934592L; };\n", &config, &n);
+
+	(void)state;
+	assert_string_equal(out, "");
+	assert_int_equal(n, 0);
+	assert_string_equal(config.workers[0].cpus, "0-1,4");
+	assert_int_equal(config.workers[1].rx[0].queue, 1);
+	assert_int_equal(config.ports[0].n_rx_queues, 2);
+	assert_true(config.ports[0].promiscuous);
+	assert_int_equal(config.devices[0].addrs[0].len, 16);
+	assert_int_equal(config.devices[0].gateway4.b[13], 1);
+	assert_int_equal(config.devices[0].gateway6.b[0], 0xfe);
+	assert_memory_equal(config.devices[0].mac, mac, 6);
+	assert_int_equal(config.devices[0].vlan, 7);
+	assert_int_equal(config.control.mode, 0640);
+	assert_true(config.limits.shm_bytes == 8589934592ull);
+	free(out);
+}
+
+static void test_examples(void **state)
+{
+	static struct config config;
+	const char *dir = getenv("ROCED_CONFIG_DIR");
+	struct dirent *entry;
+	unsigned n_files = 0;
+	DIR *d;
+
+	(void)state;
+	assert_non_null(dir);
+	d = opendir(dir);
+	assert_non_null(d);
+	while ((entry = readdir(d)) != NULL) {
+		size_t len = strlen(entry->d_name);
+		char path[512];
+
+		if (len < 6 || strcmp(entry->d_name + len - 5, ".conf") != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		assert_int_equal(config_load(path, &config, stderr), 0);
+		n_files++;
+	}
+	closedir(d);
+	assert_true(n_files >= 9);
+}
+
+static void test_driver_texts(void **state)
+{
+	char value[16];
+
+	(void)state;
+	assert_true(net_is_pci("0000:01:00.0"));
+	assert_true(net_is_pci("01:00.0,representor=0"));
+	assert_false(net_is_pci("01:00"));
+	assert_false(net_is_pci("net_tap0"));
+	assert_null(net_driver_find("net_tapestry"));
+	assert_true(net_driver_arg("net_tap0,iface=x,mac=fixed", "mac", value, sizeof(value)));
+	assert_string_equal(value, "fixed");
+	assert_false(net_driver_arg("net_tap0,iface=x", "face", value, sizeof(value)));
+	net_device_name("net_tap0,iface=x", value, sizeof(value));
+	assert_string_equal(value, "net_tap0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_all_errors_are_reported),
+		cmocka_unit_test(test_missing_file),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_driver_texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
