@@ -159,8 +159,10 @@ def add_modules(image, kernel):
 def fill(image, kernel):
     busybox = which("busybox")
     image.put(busybox, "bin/busybox")
+    # busybox's own shell prefers its applets (ip, tc, ping) to what PATH finds first
+    image.put_with_libs(which("dash"), "bin/sh")
     for applet in run(busybox, "--list").split():
-        if applet != "busybox":
+        if applet not in ("busybox", "sh"):
             (image.root / "bin" / applet).symlink_to("busybox")
     for name in PROGRAMS:
         image.put_with_libs(which(name), f"opt/bin/{name}")
