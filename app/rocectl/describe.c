@@ -11,6 +11,8 @@
 #define IP4_BYTES       20
 #define IP6_BYTES       40
 #define IP4_PROTO_OFF   9
+#define IP4_NO_OPTIONS  0x45
+#define IP4_FRAG_MASK   0x3fff /* more-fragments and offset */
 #define IP6_PROTO_OFF   6
 #define UDP_BYTES       8
 #define BTH_BYTES       12
@@ -146,6 +148,22 @@ static enum base_drop describe_roce(struct emit *e, const struct link_frame *fra
 	return drop;
 }
 
+static bool is_fragment(const struct wire_pkt *pkt)
+{
+	return pkt->l3_version == 4 && (pkt->ip_frag & IP4_FRAG_MASK) != 0;
+}
+
+static bool has_ip_options(const uint8_t *data, const struct wire_pkt *pkt)
+{
+	return pkt->l3_version == 4 && data[pkt->l3_off] > IP4_NO_OPTIONS && data[pkt->l3_off] >> 4 == 4;
+}
+
+/* RoCE has neither, so the parser takes no such packet, but there is nothing wrong with it. */
+static bool is_other_ip(const uint8_t *data, const struct wire_pkt *pkt, enum base_drop drop)
+{
+	return drop == BASE_DROP_IP_HEADER && (is_fragment(pkt) || has_ip_options(data, pkt));
+}
+
 static void describe_l3(struct emit *e, const uint8_t *data, const struct wire_pkt *pkt)
 {
 	struct wire_addr addr;
@@ -164,6 +182,10 @@ static void describe_l3(struct emit *e, const uint8_t *data, const struct wire_p
 		emit_hex(e, "flow_label", pkt->flow_label, 5);
 	if (pkt->kind == WIRE_KIND_OTHER)
 		emit_num(e, "proto", data[pkt->l3_off + (pkt->l3_version == 4 ? IP4_PROTO_OFF : IP6_PROTO_OFF)]);
+	if (is_fragment(pkt))
+		emit_flag(e, "fragment", true);
+	if (has_ip_options(data, pkt))
+		emit_flag(e, "ip_options", true);
 	if (pkt->kind == WIRE_KIND_ROCE_V2)
 		emit_num(e, "udp_sport", pkt->udp_sport);
 }
@@ -185,13 +207,21 @@ static size_t verdict_bytes(const struct wire_pkt *pkt)
 	return (size_t)pkt->l3_off + l3_bytes(pkt);
 }
 
+/* How much of the frame its kind stands on. */
+static size_t kind_bytes(const struct wire_pkt *pkt)
+{
+	if (pkt->kind == WIRE_KIND_ROCE_V2 && pkt->l4_off)
+		return (size_t)pkt->l4_off + UDP_BYTES;
+	return (size_t)pkt->l3_off + l3_bytes(pkt);
+}
+
 static void describe_l2(struct emit *e, const struct link_frame *frame, const struct wire_pkt *pkt)
 {
 	if (frame->has_macs && frame->bytes >= ETH_ADDRS_BYTES && (e->json || !pkt->l4_off)) {
 		emit_mac(e, "smac", frame->data + 6);
 		emit_mac(e, "dmac", frame->data);
 	}
-	if (pkt->has_vlan) {
+	if (pkt->has_vlan && frame->bytes >= pkt->l3_off) {
 		emit_num(e, "vlan", pkt->vlan_tci & 0xfff);
 		emit_num(e, "pcp", pkt->vlan_tci >> 13);
 	}
@@ -230,13 +260,16 @@ struct describe_result describe(struct emit *e, const struct link_frame *frame)
 	/* Lengths in the headers must be held against what was sent, not against what was captured. */
 	drop = wire_parse(frame->data,
 		frame->wire_bytes < LINK_FRAME_MAX ? frame->wire_bytes : LINK_FRAME_MAX, &pkt);
+	if (result.truncated && frame->bytes < kind_bytes(&pkt))
+		pkt.kind = WIRE_KIND_OTHER;
 	result.roce = pkt.kind == WIRE_KIND_ROCE_V2 || pkt.kind == WIRE_KIND_ROCE_V1;
 	emit_word(e, "kind", kind_names[pkt.kind]);
 	describe_l2(e, frame, &pkt);
 	drop = describe_l4(e, frame, &pkt, drop, &result.icrc);
 	if (result.truncated && (frame->bytes < verdict_bytes(&pkt) || !result.roce))
 		drop = BASE_DROP_NONE;
-	result.malformed = drop != BASE_DROP_NONE && drop != BASE_DROP_NOT_ROCE;
+	result.malformed = drop != BASE_DROP_NONE && drop != BASE_DROP_NOT_ROCE &&
+			   !is_other_ip(frame->data, &pkt, drop);
 	if (result.malformed)
 		emit_str(e, "malformed", base_drop_name(drop));
 	emit_num(e, "frame_bytes", frame->wire_bytes);
