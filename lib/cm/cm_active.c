@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-#define LID_NONE      0xffff /* RoCE has no LIDs */
-#define PKEY_DEFAULT  0xffff
-#define HOP_LIMIT     64
-#define QPN_FIRST     2      /* 0 and 1 are the management QPs */
-#define QPN_MASK      0xffffffu
-#define FLOW_MASK     0xfffffu
+#define LID_NONE     0xffff /* RoCE has no LIDs */
+#define PKEY_DEFAULT 0xffff
+#define HOP_LIMIT    64
+#define QPN_FIRST    2 /* 0 and 1 are the management QPs */
+#define QPN_MASK     0xffffffu
+#define FLOW_MASK    0xfffffu
 
 /* The longest timeout code that is not more than ms. */
 static uint8_t code_of_ms(uint32_t ms)
@@ -65,7 +65,8 @@ static void take_params(struct cm_id *id, const struct cm_connect_params *params
 	id->was_connected = false;
 }
 
-static void fill_req(const struct cm_id *id, const struct cm_connect_params *params, struct wire_cm_req *req)
+static void fill_req(
+	const struct cm_id *id, const struct cm_connect_params *params, struct wire_cm_req *req)
 {
 	const struct cm_config *config = &id->cm->config;
 	const struct cm_path *path = &id->qp.path;
@@ -98,7 +99,8 @@ static void fill_req(const struct cm_id *id, const struct cm_connect_params *par
 	req->primary.local_ack_timeout = id->qp.ack_timeout;
 }
 
-int cm_connect(struct cm *cm, struct cm_id *id, const struct cm_connect_params *params, uint64_t now_ns)
+int cm_connect(
+	struct cm *cm, struct cm_id *id, const struct cm_connect_params *params, uint64_t now_ns)
 {
 	struct wire_cm_msg msg;
 
@@ -115,24 +117,18 @@ int cm_connect(struct cm *cm, struct cm_id *id, const struct cm_connect_params *
 	return 0;
 }
 
-static uint8_t lower(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The peer's "responder resources" bound our "initiator depth" and the other way round. */
 static void take_rep(struct cm_id *id, const struct wire_cm_rep *rep)
 {
 	struct cm_qp_params *qp = &id->qp;
-	uint8_t lifetime = id->cm->config.packet_lifetime;
 
 	id->remote_id = rep->local_comm_id;
 	id->peer_responder_resources = rep->responder_resources;
 	id->peer_initiator_depth = rep->initiator_depth;
 	id->peer_flow_control = rep->flow_control;
-	qp->max_rd_atomic = lower(qp->max_rd_atomic, rep->responder_resources);
-	qp->max_dest_rd_atomic = lower(qp->max_dest_rd_atomic, rep->initiator_depth);
-	qp->ack_timeout = lower((uint8_t)((lifetime > rep->target_ack_delay ? lifetime : rep->target_ack_delay) + 1), 31);
+	qp->max_rd_atomic = cm_min8(qp->max_rd_atomic, rep->responder_resources);
+	qp->max_dest_rd_atomic = cm_min8(qp->max_dest_rd_atomic, rep->initiator_depth);
+	qp->ack_timeout = cm_ack_timeout(id->cm->config.packet_lifetime, rep->target_ack_delay);
 	qp->rnr_retry_count = rep->rnr_retry_count;
 	qp->peer_srq = rep->srq;
 	qp->remote_qpn = rep->local_qpn;
@@ -167,7 +163,8 @@ static void rep_stale(struct cm_id *id, struct cm_id *old, uint64_t now_ns)
 	cm_end(id, &ev);
 }
 
-void cm_rx_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_rep(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	const struct wire_cm_rep *rep = &msg->rep;
 	struct cm_id *id = cm_find_local(cm, path, rep->remote_comm_id);
@@ -207,8 +204,8 @@ void cm_rx_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_m
 	cm_raise(id, &ev);
 }
 
-int cm_establish(struct cm *cm, struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes,
-	uint64_t now_ns)
+int cm_establish(struct cm *cm, struct cm_id *id, const uint8_t *private_data,
+	uint16_t private_bytes, uint64_t now_ns)
 {
 	struct wire_cm_msg msg;
 

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-void cm_start_disconnect(struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes, uint64_t now_ns)
+void cm_start_disconnect(
+	struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes, uint64_t now_ns)
 {
 	if (id->state != CM_ESTABLISHED)
 		return;
@@ -14,8 +15,8 @@ void cm_start_disconnect(struct cm_id *id, const uint8_t *private_data, uint16_t
 	cm_start_retries(id, id->cm->config.response_timeout_ms, now_ns);
 }
 
-int cm_disconnect(struct cm *cm, struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes,
-	uint64_t now_ns)
+int cm_disconnect(struct cm *cm, struct cm_id *id, const uint8_t *private_data,
+	uint16_t private_bytes, uint64_t now_ns)
 {
 	(void)cm;
 	if (private_bytes > CM_DREQ_PRIVATE_BYTES || (private_bytes && !private_data))
@@ -45,7 +46,8 @@ static void send_drep(struct cm *cm, const struct cm_path *path, const struct wi
 	cm_send(cm, path, &msg);
 }
 
-void cm_rx_dreq(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_dreq(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_local(cm, path, msg->dreq.remote_comm_id);
 	struct cm_event ev = {.type = CM_EVENT_DISCONNECTED};
@@ -78,7 +80,8 @@ void cm_rx_dreq(struct cm *cm, const struct cm_path *path, const struct wire_cm_
 	}
 }
 
-void cm_rx_drep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_drep(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_local(cm, path, msg->drep.remote_comm_id);
 	struct cm_event ev = {.type = CM_EVENT_DISCONNECTED};

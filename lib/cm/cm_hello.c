@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The IP CM service's hello at the start of REQ and SIDR_REQ private data (IBTA vol. 1, annex A11.3.2). */
+/* The IP CM service's hello at the start of REQ and SIDR_REQ private data (IBTA vol. 1, annex
+ * A11.3.2). */
 #include "cm_internal.h"
 
 #include <errno.h>
 
-#define IP_SERVICE_PREFIX 1 /* service IDs 0x0000000001PPxxxx: IP protocol or port space, and port */
+#define IP_SERVICE_PREFIX                                                                          \
+	1 /* service IDs 0x0000000001PPxxxx: IP protocol or port space, and port */
 
 bool cm_service_has_hello(uint64_t service_id)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of lib/cm share. An id lies in one slot of a fixed table. Its communication ID is the
- * slot number and a generation, encrypted, so it finds the slot without a search and nobody can guess
- * it. Two hash tables know the peers' halves: by the peer's communication ID (repeated requests) and by
- * the peer's QP (stale connections). Each id has one timer, whose meaning follows from its state.
+ * What the files of lib/cm share. An id lies in one slot of a fixed table. Its communication ID is
+ * the slot number and a generation, encrypted, so it finds the slot without a search and nobody can
+ * guess it. Two hash tables know the peers' halves: by the peer's communication ID (repeated
+ * requests) and by the peer's QP (stale connections). Each id has one timer, whose meaning follows
+ * from its state.
  */
 #ifndef CM_INTERNAL_H
 #define CM_INTERNAL_H
@@ -32,9 +33,9 @@ struct cm_id {
 	uint32_t index;
 	uint32_t generation;
 	uint32_t local_id;
-	uint32_t remote_id;            /* SIDR: the peer's request id */
-	uint8_t state;                 /* enum cm_state */
-	bool orphan;                   /* destroyed by its owner, but not done with the peer */
+	uint32_t remote_id; /* SIDR: the peer's request id */
+	uint8_t state;      /* enum cm_state */
+	bool orphan;        /* destroyed by its owner, but not done with the peer */
 	bool passive;
 	bool sidr;
 	bool in_remote;
@@ -59,12 +60,12 @@ struct cm_id {
 	/* connection */
 	struct cm_id *listener;
 	uint64_t service_id;
-	uint64_t tid;                  /* of the exchange that REQ or SIDR_REQ began */
+	uint64_t tid; /* of the exchange that REQ or SIDR_REQ began */
 	uint8_t peer_responder_resources;
 	uint8_t peer_initiator_depth;
 	uint8_t peer_flow_control;
 	struct cm_qp_params qp;
-	uint8_t mad[CM_MAD_BYTES];     /* last message, to repeat */
+	uint8_t mad[CM_MAD_BYTES]; /* last message, to repeat */
 };
 
 struct cm {
@@ -75,13 +76,18 @@ struct cm {
 	struct cm_stats stats;
 	struct cm_id *ids;
 	struct cm_id_queue free_ids;
-	struct cm_id_queue orphans;    /* oldest first */
+	struct cm_id_queue orphans; /* oldest first */
 	uint32_t bucket_mask;
 	struct cm_id_list *by_remote;
 	struct cm_id_list *by_qpn;
-	struct cm_id_list *listeners;  /* by service ID */
+	struct cm_id_list *listeners; /* by service ID */
 	struct base_wheel wheel;
 };
+
+static inline uint8_t cm_min8(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
 
 /* cm_table.c: slots and look-up */
 
@@ -107,7 +113,8 @@ bool cm_same_ends(const struct cm_path *a, const struct cm_path *b);
 void cm_set_state(struct cm_id *id, enum cm_state state);
 /* Idle again, with nothing of the last connection that a peer could reach. */
 void cm_reset(struct cm_id *id);
-/* As cm_reset(); then calls the handler, or frees the id when nobody owns it. Last thing done to id. */
+/* As cm_reset(); then calls the handler, or frees the id when nobody owns it. Last thing done to
+ * id. */
 void cm_end(struct cm_id *id, struct cm_event *ev);
 /* Fills in what is the same for all events and calls the handler. Last thing done to id. */
 void cm_raise(struct cm_id *id, struct cm_event *ev);
@@ -117,6 +124,9 @@ void cm_start_retries(struct cm_id *id, uint32_t timeout_ms, uint64_t now_ns);
 void cm_enter_timewait(struct cm_id *id, struct cm_event *ev, uint64_t now_ns);
 void cm_timer_expired(struct base_timer *timer, void *arg, uint64_t now_ns);
 uint64_t cm_code_ns(uint8_t code);
+/* Code of the ACK timeout over a path of this packet lifetime to a peer of this ACK delay (all
+ * codes). */
+uint8_t cm_ack_timeout(uint8_t lifetime, uint8_t ack_delay);
 
 /* cm_mad.c: sending */
 
@@ -128,9 +138,11 @@ void cm_send(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg
 void cm_send_keep(struct cm_id *id, const struct wire_cm_msg *msg);
 void cm_send_mra(struct cm_id *id, uint8_t about);
 /* Refuses a request for which there is no id. */
-void cm_refuse_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint16_t reason);
+void cm_refuse_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint16_t reason);
 /* Rejects id's connection as its state asks for, keeping the message. */
-void cm_send_rej(struct cm_id *id, uint16_t reason, const uint8_t *private_data, uint16_t private_bytes);
+void cm_send_rej(
+	struct cm_id *id, uint16_t reason, const uint8_t *private_data, uint16_t private_bytes);
 void cm_send_dreq(struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes);
 uint64_t cm_tid(const struct cm_id *id);
 
@@ -140,7 +152,8 @@ uint64_t cm_tid(const struct cm_id *id);
 bool cm_service_has_hello(uint64_t service_id);
 /* Bytes the hello takes, 0 when there is none. */
 uint16_t cm_hello_put(struct wire_cm_msg *msg, const struct cm_hello *hello);
-/* Takes a hello off; sets the private part of *ev. -EPROTO when it should be there and is not right. */
+/* Takes a hello off; sets the private part of *ev. -EPROTO when it should be there and is not
+ * right. */
 int cm_hello_get(const struct wire_cm_msg *msg, uint64_t service_id, struct cm_event *ev);
 
 /* cm_listen.c */
@@ -153,17 +166,24 @@ void cm_unlisten(struct cm_id *id);
 
 /* Receivers, each for one message type; path is as in cm_rx(). */
 
-void cm_rx_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
-void cm_rx_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_rep(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
 void cm_rx_rtu(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg);
-void cm_rx_mra(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
-void cm_rx_rej(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
-void cm_rx_dreq(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
-void cm_rx_drep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_mra(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_rej(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_dreq(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+void cm_rx_drep(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
 void cm_rx_sidr_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg);
 void cm_rx_sidr_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg);
 
 /* cm_close.c: sends DREQ when id is established, else does nothing. Raises no event. */
-void cm_start_disconnect(struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes, uint64_t now_ns);
+void cm_start_disconnect(
+	struct cm_id *id, const uint8_t *private_data, uint16_t private_bytes, uint64_t now_ns);
 
 #endif

@@ -54,10 +54,11 @@ int cm_listen(struct cm *cm, struct cm_id *id, uint64_t service_id, const struct
 		return -EINVAL;
 	if (local)
 		addr = *local;
-	LIST_FOREACH(other, listen_bucket(cm, service_id), listen_link)
+	LIST_FOREACH(other, listen_bucket(cm, service_id), listen_link) {
 		if (other->service_id == service_id && other->listen_dev == dev &&
 			other->listen_any == !local && same_local(other, &addr))
 			return -EADDRINUSE;
+	}
 	id->service_id = service_id;
 	id->listen_local = addr;
 	id->listen_any = !local;

@@ -88,8 +88,8 @@ static uint8_t about_of(const struct cm_id *id)
 	}
 }
 
-/* A peer that waited for an answer in vain may not know our communication ID by its message alone, so a
- * time-out names our GUID too (IBTA vol. 1, table 12.6.7.2, code 4). */
+/* A peer that waited for an answer in vain may not know our communication ID by its message alone,
+ * so a time-out names our GUID too (IBTA vol. 1, table 12.6.7.2, code 4). */
 static void put_guid(struct wire_cm_rej *rej, uint64_t guid)
 {
 	unsigned int i;

@@ -5,27 +5,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define PKEY_MASK     0x7fff
-#define PKEY_DEFAULT  0x7fff
-#define HOP_LIMIT     64
-#define QPN_FIRST     2
-#define QPN_MASK      0xffffffu
+#define PKEY_MASK    0x7fff
+#define PKEY_DEFAULT 0x7fff
+#define HOP_LIMIT    64
+#define QPN_FIRST    2
+#define QPN_MASK     0xffffffu
 
-static uint8_t lower(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint8_t higher(uint8_t a, uint8_t b)
-{
-	return a > b ? a : b;
-}
-
-/* Why a REQ cannot be served whoever listens; 0 when it can. The addresses inside must be those it came
- * with, for the data will go to those inside. */
+/* Why a REQ cannot be served whoever listens; 0 when it can. The addresses inside must be those it
+ * came with, for the data will go to those inside. */
 static uint16_t refusal(const struct cm_path *path, const struct wire_cm_req *req)
 {
-	if (req->transport_type != WIRE_CM_TRANSPORT_RC && req->transport_type != WIRE_CM_TRANSPORT_UC)
+	if (req->transport_type != WIRE_CM_TRANSPORT_RC &&
+		req->transport_type != WIRE_CM_TRANSPORT_UC)
 		return CM_REJ_INVALID_TRANSPORT;
 	if (req->path_mtu < 1 || req->path_mtu > 5)
 		return CM_REJ_INVALID_MTU;
@@ -38,7 +29,8 @@ static uint16_t refusal(const struct cm_path *path, const struct wire_cm_req *re
 }
 
 /* Our answer was lost, or the peer cannot wait for it (12.9.8.3). */
-static void duplicate_req(struct cm_id *id, const struct cm_path *path, const struct wire_cm_msg *msg)
+static void duplicate_req(
+	struct cm_id *id, const struct cm_path *path, const struct wire_cm_msg *msg)
 {
 	struct cm *cm = id->cm;
 
@@ -66,12 +58,12 @@ static void duplicate_req(struct cm_id *id, const struct cm_path *path, const st
 static void take_req(struct cm_id *id, const struct cm_path *path, const struct wire_cm_msg *msg)
 {
 	const struct wire_cm_req *req = &msg->req;
-	uint8_t lifetime = req->primary.local_ack_timeout ?
-		(uint8_t)(req->primary.local_ack_timeout - 1) : 0;
+	uint8_t lifetime =
+		req->primary.local_ack_timeout ? (uint8_t)(req->primary.local_ack_timeout - 1) : 0;
 
 	id->tid = msg->tid;
 	id->remote_id = req->local_comm_id;
-	id->max_retries = lower(id->cm->config.max_retries, req->max_cm_retries);
+	id->max_retries = cm_min8(id->cm->config.max_retries, req->max_cm_retries);
 	id->peer_responder_resources = req->responder_resources;
 	id->peer_initiator_depth = req->initiator_depth;
 	id->peer_flow_control = req->flow_control;
@@ -79,7 +71,7 @@ static void take_req(struct cm_id *id, const struct cm_path *path, const struct 
 		.path = *path,
 		.qp_type = req->transport_type,
 		.path_mtu = req->path_mtu,
-		.ack_timeout = lower((uint8_t)(higher(lifetime, id->cm->config.target_ack_delay) + 1), 31),
+		.ack_timeout = cm_ack_timeout(lifetime, id->cm->config.target_ack_delay),
 		.retry_count = req->retry_count,
 		.rnr_retry_count = req->rnr_retry_count,
 		.peer_srq = req->srq,
@@ -91,9 +83,10 @@ static void take_req(struct cm_id *id, const struct cm_path *path, const struct 
 	id->qp.path.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : HOP_LIMIT;
 }
 
-/* The peer has made a new connection with a QP that we still hold one to: it has forgotten the old one
- * (12.9.8.3.1). The new one must wait till the old is out of the way. */
-static void req_stale(struct cm_id *old, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+/* The peer has made a new connection with a QP that we still hold one to: it has forgotten the old
+ * one (12.9.8.3.1). The new one must wait till the old is out of the way. */
+static void req_stale(struct cm_id *old, const struct cm_path *path, const struct wire_cm_msg *msg,
+	uint64_t now_ns)
 {
 	struct cm_event ev = {.type = CM_EVENT_REJECTED, .reason = CM_REJ_STALE_CONNECTION};
 
@@ -133,7 +126,8 @@ static void new_req(struct cm *cm, const struct cm_path *path, const struct wire
 	cm_raise(id, &ev);
 }
 
-void cm_rx_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_remote(cm, path, msg->req.local_comm_id, false);
 	uint16_t reason;
@@ -155,7 +149,8 @@ void cm_rx_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_m
 		new_req(cm, path, msg);
 }
 
-static void fill_rep(const struct cm_id *id, const struct cm_accept_params *params, struct wire_cm_rep *rep)
+static void fill_rep(
+	const struct cm_id *id, const struct cm_accept_params *params, struct wire_cm_rep *rep)
 {
 	rep->local_comm_id = id->local_id;
 	rep->remote_comm_id = id->remote_id;
@@ -171,7 +166,8 @@ static void fill_rep(const struct cm_id *id, const struct cm_accept_params *para
 	rep->srq = params->srq & 1;
 }
 
-int cm_accept(struct cm *cm, struct cm_id *id, const struct cm_accept_params *params, uint64_t now_ns)
+int cm_accept(
+	struct cm *cm, struct cm_id *id, const struct cm_accept_params *params, uint64_t now_ns)
 {
 	struct wire_cm_msg msg;
 
@@ -181,8 +177,8 @@ int cm_accept(struct cm *cm, struct cm_id *id, const struct cm_accept_params *pa
 	if (params->qpn < QPN_FIRST || params->qpn > QPN_MASK || params->starting_psn > QPN_MASK ||
 		params->rnr_retry_count > 7)
 		return -EINVAL;
-	id->qp.max_rd_atomic = lower(params->initiator_depth, id->peer_responder_resources);
-	id->qp.max_dest_rd_atomic = lower(params->responder_resources, id->peer_initiator_depth);
+	id->qp.max_rd_atomic = cm_min8(params->initiator_depth, id->peer_responder_resources);
+	id->qp.max_dest_rd_atomic = cm_min8(params->responder_resources, id->peer_initiator_depth);
 	id->qp.local_qpn = params->qpn;
 	id->qp.rq_psn = params->starting_psn;
 	id->params_known = true;
@@ -206,7 +202,8 @@ static void establish(struct cm_id *id, struct cm_event *ev)
 void cm_rx_rtu(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg)
 {
 	struct cm_id *id = cm_find_local(cm, path, msg->rtu.remote_comm_id);
-	struct cm_event ev = {.private_data = msg->private_data, .private_bytes = msg->private_bytes};
+	struct cm_event ev = {
+		.private_data = msg->private_data, .private_bytes = msg->private_bytes};
 
 	if (!id || id->sidr || id->remote_id != msg->rtu.local_comm_id) {
 		cm->stats.rx_unknown_id++;

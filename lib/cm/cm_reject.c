@@ -7,7 +7,8 @@
 #define MRA_TIMEOUT_BITS 31
 #define MRA_TIMEOUT_MAX  26 /* 275 s: what a peer may make us wait for one answer */
 
-/* A passive id keeps its REJ, for the peer repeats the REQ when that is lost. Its QP is free at once. */
+/* A passive id keeps its REJ, for the peer repeats the REQ when that is lost. Its QP is free at
+ * once. */
 static void enter_rejected(struct cm_id *id)
 {
 	base_timer_stop(&id->cm->wheel, &id->timer);
@@ -38,7 +39,8 @@ int cm_reject(struct cm *cm, struct cm_id *id, uint16_t reason, const uint8_t *p
 }
 
 /* Who a REJ is for. A peer that had no answer to its REQ knows its own communication ID only. */
-static struct cm_id *rejected_id(struct cm *cm, const struct cm_path *path, const struct wire_cm_rej *rej)
+static struct cm_id *rejected_id(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_rej *rej)
 {
 	struct cm_id *id;
 
@@ -49,13 +51,15 @@ static struct cm_id *rejected_id(struct cm *cm, const struct cm_path *path, cons
 	id = cm_find_local(cm, path, rej->remote_comm_id);
 	if (!id || id->sidr)
 		return NULL;
-	/* In REQ_SENT the peer's ID is not known yet; after that it must be right when it is there. */
+	/* In REQ_SENT the peer's ID is not known yet; after that it must be right when it is there.
+	 */
 	if (id->state != CM_REQ_SENT && rej->local_comm_id && rej->local_comm_id != id->remote_id)
 		return NULL;
 	return id;
 }
 
-void cm_rx_rej(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_rej(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	const struct wire_cm_rej *rej = &msg->rej;
 	struct cm_id *id = rejected_id(cm, path, rej);
@@ -108,11 +112,13 @@ int cm_mra(struct cm *cm, struct cm_id *id, uint8_t service_timeout, uint64_t no
 }
 
 /* The peer lives, but needs its service timeout, and then the time an answer takes anyway. */
-void cm_rx_mra(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+void cm_rx_mra(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	const struct wire_cm_mra *mra = &msg->mra;
 	struct cm_id *id = cm_find_local(cm, path, mra->remote_comm_id);
-	uint8_t code = mra->service_timeout < MRA_TIMEOUT_MAX ? mra->service_timeout : MRA_TIMEOUT_MAX;
+	uint8_t code =
+		mra->service_timeout < MRA_TIMEOUT_MAX ? mra->service_timeout : MRA_TIMEOUT_MAX;
 
 	if (!id || id->sidr || (id->state != CM_REQ_SENT && id->remote_id != mra->local_comm_id)) {
 		cm->stats.rx_unknown_id++;
@@ -123,6 +129,6 @@ void cm_rx_mra(struct cm *cm, const struct cm_path *path, const struct wire_cm_m
 		cm->stats.rx_unexpected++;
 		return;
 	}
-	base_timer_start(&cm->wheel, &id->timer,
-		now_ns + cm_code_ns(code) + id->timeout_ms * CM_MS_NS);
+	base_timer_start(
+		&cm->wheel, &id->timer, now_ns + cm_code_ns(code) + id->timeout_ms * CM_MS_NS);
 }

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-static void dispatch(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
+static void dispatch(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	switch (msg->type) {
 	case WIRE_CM_REQ:

@@ -8,7 +8,8 @@
 #define HOP_LIMIT    64
 #define QPN_MASK     0xffffffu
 
-int cm_sidr_req(struct cm *cm, struct cm_id *id, const struct cm_sidr_req_params *params, uint64_t now_ns)
+int cm_sidr_req(
+	struct cm *cm, struct cm_id *id, const struct cm_sidr_req_params *params, uint64_t now_ns)
 {
 	uint16_t room = CM_SIDR_REQ_PRIVATE_BYTES - (params->hello.present ? CM_HELLO_BYTES : 0);
 	struct wire_cm_msg msg;
@@ -58,7 +59,8 @@ void cm_rx_sidr_rep(struct cm *cm, const struct cm_path *path, const struct wire
 }
 
 /* Answers a request for which there is no id. */
-static void refuse(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *req, uint8_t status)
+static void refuse(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *req, uint8_t status)
 {
 	struct wire_cm_msg msg;
 
@@ -118,7 +120,8 @@ void cm_rx_sidr_req(struct cm *cm, const struct cm_path *path, const struct wire
 	cm_send_raw(cm, &id->qp.path, id->mad);
 }
 
-int cm_sidr_rep(struct cm *cm, struct cm_id *id, const struct cm_sidr_rep_params *params, uint64_t now_ns)
+int cm_sidr_rep(
+	struct cm *cm, struct cm_id *id, const struct cm_sidr_rep_params *params, uint64_t now_ns)
 {
 	struct wire_cm_msg msg;
 

@@ -12,9 +12,19 @@ uint64_t cm_code_ns(uint8_t code)
 	return 4096ull << (code & 31);
 }
 
+/* The codes are powers of two, so the sum of there, back and the peer's delay is about one more
+ * than the larger of them; Linux reckons the same way. */
+uint8_t cm_ack_timeout(uint8_t lifetime, uint8_t ack_delay)
+{
+	uint8_t larger = lifetime > ack_delay ? lifetime : ack_delay;
+
+	return larger < 31 ? (uint8_t)(larger + 1) : 31;
+}
+
 static bool counts_half_open(const struct cm_id *id, enum cm_state state)
 {
-	return id->passive && (state == CM_REQ_RCVD || state == CM_REP_SENT || state == CM_SIDR_REQ_RCVD);
+	return id->passive &&
+	       (state == CM_REQ_RCVD || state == CM_REP_SENT || state == CM_SIDR_REQ_RCVD);
 }
 
 void cm_set_state(struct cm_id *id, enum cm_state state)
@@ -88,17 +98,12 @@ void cm_start_retries(struct cm_id *id, uint32_t timeout_ms, uint64_t now_ns)
 	restart_timer(id, now_ns);
 }
 
-static uint8_t min_code(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
-/* IBTA vol. 1, 12.9.8.4: twice the packet lifetime and the peer's ACK delay. The ACK timeout code has one
- * packet lifetime there and back in it. */
+/* IBTA vol. 1, 12.9.8.4: twice the packet lifetime and the peer's ACK delay. The ACK timeout code
+ * has one packet lifetime there and back in it. */
 static uint64_t timewait_ns(const struct cm_id *id)
 {
-	uint8_t both_ways = min_code(id->qp.ack_timeout, TIMEWAIT_MAX_CODE);
-	uint8_t ack_delay = min_code(id->cm->config.target_ack_delay, TIMEWAIT_MAX_CODE);
+	uint8_t both_ways = cm_min8(id->qp.ack_timeout, TIMEWAIT_MAX_CODE);
+	uint8_t ack_delay = cm_min8(id->cm->config.target_ack_delay, TIMEWAIT_MAX_CODE);
 
 	return cm_code_ns(both_ways) + cm_code_ns(ack_delay);
 }
@@ -111,7 +116,8 @@ void cm_enter_timewait(struct cm_id *id, struct cm_event *ev, uint64_t now_ns)
 	cm_raise(id, ev);
 }
 
-/* All repeats went unanswered. The peer may have a half of the connection: the REJ frees it (12.9.8.5). */
+/* All repeats went unanswered. The peer may have a half of the connection: the REJ frees it
+ * (12.9.8.5). */
 static void give_up(struct cm_id *id, uint64_t now_ns)
 {
 	struct cm_event ev = {.type = CM_EVENT_UNREACHABLE};

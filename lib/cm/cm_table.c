@@ -112,7 +112,8 @@ static bool same_addr(const struct wire_addr *a, const struct wire_addr *b)
 
 bool cm_same_ends(const struct cm_path *a, const struct cm_path *b)
 {
-	return a->dev == b->dev && same_addr(&a->remote, &b->remote) && same_addr(&a->local, &b->local);
+	return a->dev == b->dev && same_addr(&a->remote, &b->remote) &&
+	       same_addr(&a->local, &b->local);
 }
 
 struct cm_id *cm_find_local(struct cm *cm, const struct cm_path *path, uint32_t local_id)
@@ -142,19 +143,23 @@ static struct cm_id_list *bucket(
 	return &table[hash & cm->bucket_mask];
 }
 
-/* The local address is not looked at: a peer's communication IDs are its own over all our addresses. */
+/* The local address is not looked at: a peer's communication IDs are its own over all our
+ * addresses. */
 static bool same_peer(const struct cm_path *a, const struct cm_path *b)
 {
 	return a->dev == b->dev && same_addr(&a->remote, &b->remote);
 }
 
-struct cm_id *cm_find_remote(struct cm *cm, const struct cm_path *path, uint32_t remote_id, bool sidr)
+struct cm_id *cm_find_remote(
+	struct cm *cm, const struct cm_path *path, uint32_t remote_id, bool sidr)
 {
 	struct cm_id *id;
 
-	LIST_FOREACH(id, bucket(cm, cm->by_remote, path, remote_id), remote_link)
-		if (id->remote_id == remote_id && id->sidr == sidr && same_peer(&id->qp.path, path))
+	LIST_FOREACH(id, bucket(cm, cm->by_remote, path, remote_id), remote_link) {
+		if (id->remote_id == remote_id && id->sidr == sidr &&
+			same_peer(&id->qp.path, path))
 			return id;
+	}
 	return NULL;
 }
 
@@ -162,9 +167,10 @@ struct cm_id *cm_find_qpn(struct cm *cm, const struct cm_path *path, uint32_t qp
 {
 	struct cm_id *id;
 
-	LIST_FOREACH(id, bucket(cm, cm->by_qpn, path, qpn), qpn_link)
+	LIST_FOREACH(id, bucket(cm, cm->by_qpn, path, qpn), qpn_link) {
 		if (id->qp.remote_qpn == qpn && same_peer(&id->qp.path, path))
 			return id;
+	}
 	return NULL;
 }
 

@@ -77,7 +77,8 @@ static void on_connect_request(struct node *node, const struct cm_event *ev)
 		break;
 	case REQ_REJECT:
 		assert_int_equal(cm_reject(node->cm, ev->id, CM_REJ_CONSUMER, rej_private,
-			sizeof(rej_private), now_ns), 0);
+					 sizeof(rej_private), now_ns),
+			0);
 		break;
 	case REQ_DESTROY:
 		cm_id_destroy(node->cm, ev->id, now_ns);
@@ -93,11 +94,14 @@ static void on_connect_response(struct node *node, const struct cm_event *ev)
 
 	switch (node->on_rep) {
 	case REP_ESTABLISH:
-		assert_int_equal(cm_establish(node->cm, ev->id, rtu_private, sizeof(rtu_private), now_ns), 0);
+		assert_int_equal(
+			cm_establish(node->cm, ev->id, rtu_private, sizeof(rtu_private), now_ns),
+			0);
 		break;
 	case REP_REJECT:
 		assert_int_equal(cm_reject(node->cm, ev->id, CM_REJ_CONSUMER, rej_private,
-			sizeof(rej_private), now_ns), 0);
+					 sizeof(rej_private), now_ns),
+			0);
 		break;
 	case REP_DESTROY:
 		cm_id_destroy(node->cm, ev->id, now_ns);
@@ -169,7 +173,8 @@ void world_free(struct world *w)
 	free(w);
 }
 
-void world_rule(struct world *w, int from, enum wire_cm_type type, enum rule_what what, unsigned int times)
+void world_rule(
+	struct world *w, int from, enum wire_cm_type type, enum rule_what what, unsigned int times)
 {
 	assert_true(w->n_rules < WORLD_RULES);
 	w->rules[w->n_rules++] = (struct rule){from, type, what, times};
@@ -241,7 +246,9 @@ void world_params(struct world *w, int from, struct cm_connect_params *params)
 {
 	*params = (struct cm_connect_params){
 		.path = world_path(w, from),
-		.hello = {.present = true, .src = w->node[from].addr, .dst = w->node[!from].addr,
+		.hello = {.present = true,
+			.src = w->node[from].addr,
+			.dst = w->node[!from].addr,
 			.src_port = 40000},
 		.service_id = SERVICE,
 		.qpn = w->node[from].next_qpn++,

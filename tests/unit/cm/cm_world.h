@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two cms back to back under a virtual clock. What one sends goes through a script that loses, doubles or
- * holds back messages by their type; every event is kept. How the two ends react is set by their modes.
+ * Two cms back to back under a virtual clock. What one sends goes through a script that loses,
+ * doubles or holds back messages by their type; every event is kept. How the two ends react is set
+ * by their modes.
  */
 #ifndef CM_WORLD_H
 #define CM_WORLD_H
@@ -47,10 +48,10 @@ struct node {
 	enum rep_mode on_rep;
 	bool destroy_on_disconnect;
 	uint32_t next_qpn;
-	struct cm_id *last_new;        /* id of the last *_REQUEST */
+	struct cm_id *last_new; /* id of the last *_REQUEST */
 	struct seen_event seen[WORLD_EVENTS];
 	unsigned int n_seen;
-	unsigned int sent[0x20];       /* by type */
+	unsigned int sent[0x20]; /* by type */
 };
 
 struct packet {
@@ -67,13 +68,14 @@ struct world {
 	unsigned int tail;
 	struct rule rules[WORLD_RULES];
 	unsigned int n_rules;
-	bool cut;                      /* nothing arrives */
+	bool cut; /* nothing arrives */
 };
 
 /* config NULL: defaults. */
 struct world *world_new(const struct cm_config *config);
 void world_free(struct world *w);
-void world_rule(struct world *w, int from, enum wire_cm_type type, enum rule_what what, unsigned int times);
+void world_rule(
+	struct world *w, int from, enum wire_cm_type type, enum rule_what what, unsigned int times);
 /* Delivers what is on its way and runs timers up to now + ns. */
 void world_run(struct world *w, uint64_t ns);
 /* Hands a MAD to side as if its peer had sent it. */

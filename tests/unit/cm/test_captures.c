@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A cm takes the place of one end of real Soft-RoCE exchanges: it must understand what Linux sent, and its
- * own messages must not differ from what Linux sent in its place, but for IDs. Usage: test_cm_captures FILE...
- * Each file holds one exchange from REQ on.
+ * A cm takes the place of one end of real Soft-RoCE exchanges: it must understand what Linux sent,
+ * and its own messages must not differ from what Linux sent in its place, but for IDs. Usage:
+ * test_cm_captures FILE... Each file holds one exchange from REQ on.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct message {
 struct replay {
 	struct message messages[MESSAGES_MAX];
 	unsigned int n;
-	uint32_t first_psn[2];     /* of the data: 0 from the REQ's sender, 1 to it */
+	uint32_t first_psn[2]; /* of the data: 0 from the REQ's sender, 1 to it */
 	bool has_data[2];
 	struct cm *cm;
 	struct wire_cm_msg sent;
@@ -125,7 +125,8 @@ static void start(struct replay *replay)
 	check(!cm_create(&config, &ops, replay, 0, &replay->cm), "cm_create");
 }
 
-static void feed(struct replay *replay, const struct message *message, const struct wire_cm_msg *msg)
+static void feed(
+	struct replay *replay, const struct message *message, const struct wire_cm_msg *msg)
 {
 	struct cm_path path = {.dev = replay, .local = message->dst, .remote = message->src};
 	uint8_t mad[CM_MAD_BYTES];
@@ -135,7 +136,8 @@ static void feed(struct replay *replay, const struct message *message, const str
 }
 
 /* Fields that two implementations must agree on, by the table of names. */
-static void compare(const struct wire_cm_msg *ours, const struct wire_cm_msg *theirs, const char *const *skip)
+static void compare(
+	const struct wire_cm_msg *ours, const struct wire_cm_msg *theirs, const char *const *skip)
 {
 	const struct wire_cm_field *fields;
 	size_t n;
@@ -145,14 +147,16 @@ static void compare(const struct wire_cm_msg *ours, const struct wire_cm_msg *th
 	EQUAL(ours->type, theirs->type);
 	if (ours->type != theirs->type)
 		return;
-	check(!memcmp(ours->private_data, theirs->private_data, sizeof(ours->private_data)), "same private data");
+	check(!memcmp(ours->private_data, theirs->private_data, sizeof(ours->private_data)),
+		"same private data");
 	fields = wire_cm_fields(ours->type, &n);
 	for (i = 0; i < n; i++) {
 		for (k = 0; skip[k] && strcmp(skip[k], fields[i].name) != 0; k++)
 			;
 		if (skip[k] || fields[i].size_bytes > 8)
 			continue;
-		check(wire_cm_field_value(ours, &fields[i]) == wire_cm_field_value(theirs, &fields[i]),
+		check(wire_cm_field_value(ours, &fields[i]) ==
+				wire_cm_field_value(theirs, &fields[i]),
 			fields[i].name);
 	}
 }
@@ -225,7 +229,9 @@ static void connect_as(struct replay *replay, struct cm_id *id)
 	const struct wire_cm_req *theirs = &req->msg.req;
 	struct wire_cm_hello hello;
 	struct cm_connect_params params = {
-		.path = {.dev = replay, .local = req->src, .remote = req->dst,
+		.path = {.dev = replay,
+			.local = req->src,
+			.remote = req->dst,
 			.flow_label = theirs->primary.flow_label},
 		.service_id = theirs->service_id,
 		.qpn = theirs->local_qpn,
@@ -243,8 +249,11 @@ static void connect_as(struct replay *replay, struct cm_id *id)
 	};
 
 	check(!wire_cm_hello_decode(req->msg.private_data, CM_REQ_PRIVATE_BYTES, &hello), "hello");
-	params.hello = (struct cm_hello){.present = true, .ipv6 = hello.ip_version == 6, .src = hello.src,
-		.dst = hello.dst, .src_port = hello.sport};
+	params.hello = (struct cm_hello){.present = true,
+		.ipv6 = hello.ip_version == 6,
+		.src = hello.src,
+		.dst = hello.dst,
+		.src_port = hello.sport};
 	check(!cm_connect(replay->cm, id, &params, 0), "cm_connect");
 	compare(&replay->sent, &req->msg, own_req_fields);
 }

@@ -39,7 +39,9 @@ static void disconnect(int side)
 {
 	static const uint8_t bye[] = "bye";
 
-	assert_int_equal(cm_disconnect(w->node[side].cm, side == SIDE_A ? a : b, bye, sizeof(bye), w->now_ns), 0);
+	assert_int_equal(cm_disconnect(w->node[side].cm, side == SIDE_A ? a : b, bye, sizeof(bye),
+				 w->now_ns),
+		0);
 }
 
 static void expect_closed_once(void)
@@ -62,7 +64,8 @@ static void test_disconnect(void **state)
 	world_run(w, MS_NS);
 	assert_int_equal(cm_id_state(a), CM_TIMEWAIT);
 	assert_int_equal(cm_id_state(b), CM_TIMEWAIT);
-	assert_string_equal((const char *)world_last(w, SIDE_B, CM_EVENT_DISCONNECTED)->private_data, "bye");
+	assert_string_equal(
+		(const char *)world_last(w, SIDE_B, CM_EVENT_DISCONNECTED)->private_data, "bye");
 	/* Once more has no effect in any state after that. */
 	disconnect(SIDE_A);
 	disconnect(SIDE_B);
@@ -95,7 +98,8 @@ static void test_lost_dreq(void **state)
 	assert_int_equal(w->node[SIDE_A].sent[WIRE_CM_DREQ], 3);
 }
 
-/* The peer is out of timewait by then, and knows the connection no more: it answers all the same. */
+/* The peer is out of timewait by then, and knows the connection no more: it answers all the same.
+ */
 static void test_lost_drep(void **state)
 {
 	(void)state;
@@ -194,14 +198,16 @@ static void test_stale_in_timewait(void **state)
 	world_run(w, MS_NS);
 	w->node[SIDE_A].next_qpn--;
 	world_connect(w, &a2, NULL);
-	assert_int_equal(world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(
+		world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
 	world_run(w, SECOND_NS);
 	w->node[SIDE_A].next_qpn--;
 	world_connect(w, &a2, NULL);
 	assert_int_equal(cm_id_state(a2), CM_ESTABLISHED);
 }
 
-/* The peer restarted and reuses a QP number: the old connection ends, the new one is told to retry. */
+/* The peer restarted and reuses a QP number: the old connection ends, the new one is told to retry.
+ */
 static void test_stale_established(void **state)
 {
 	struct cm_id *a2;
@@ -209,7 +215,8 @@ static void test_stale_established(void **state)
 	(void)state;
 	w->node[SIDE_A].next_qpn--;
 	world_connect(w, &a2, NULL);
-	assert_int_equal(world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(
+		world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
 	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_DREQ], 1);
 	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_DISCONNECTED), 1);
 	assert_int_equal(world_stats(w, SIDE_B).stale, 1);
@@ -223,8 +230,10 @@ static void test_stale_rep(void **state)
 	(void)state;
 	w->node[SIDE_B].next_qpn--;
 	world_connect(w, &a2, NULL);
-	assert_int_equal(world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
-	assert_int_equal(world_last(w, SIDE_B, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(
+		world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(
+		world_last(w, SIDE_B, CM_EVENT_REJECTED)->ev.reason, CM_REJ_STALE_CONNECTION);
 	assert_int_equal(w->node[SIDE_A].sent[WIRE_CM_DREQ], 1);
 	assert_int_equal(cm_id_state(a2), CM_IDLE);
 }

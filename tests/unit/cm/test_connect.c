@@ -68,7 +68,8 @@ static void test_handshake(void **state)
 	assert_string_equal((const char *)rep->private_data, "reply");
 	assert_int_equal(rtu->ev.private_bytes, CM_RTU_PRIVATE_BYTES);
 	assert_string_equal((const char *)rtu->private_data, "ready");
-	/* Each side sends from the PSN the other named, and the depths are crossed and cut (12.7.9, 12.7.11). */
+	/* Each side sends from the PSN the other named, and the depths are crossed and cut
+	 * (12.7.9, 12.7.11). */
 	assert_int_equal(cm_id_qp_params(a, &pa), 0);
 	assert_int_equal(cm_id_qp_params(b, &pb), 0);
 	assert_int_equal(pa.rq_psn, 0x123456);
@@ -102,7 +103,8 @@ static void expect_connected(struct cm_id *a, struct cm_id *b)
 	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_ESTABLISHED), 1);
 }
 
-static void connect_through(int from, enum wire_cm_type type, enum rule_what what, unsigned int times)
+static void connect_through(
+	int from, enum wire_cm_type type, enum rule_what what, unsigned int times)
 {
 	struct cm_id *a;
 
@@ -220,7 +222,8 @@ static void test_rep_unanswered(void **state)
 	assert_int_equal(world_stats(w, SIDE_B).half_open, 0);
 }
 
-/* 12.9.7.1: the REJ of a timed-out active side frees the passive half, which never named its own ID. */
+/* 12.9.7.1: the REJ of a timed-out active side frees the passive half, which never named its own
+ * ID. */
 static void test_timeout_rej_finds_passive(void **state)
 {
 	struct cm_id *a;
@@ -246,7 +249,8 @@ static void test_no_listener(void **state)
 	(void)state;
 	world_connect(w, &a, NULL);
 	assert_int_equal(world_count(w, SIDE_A, CM_EVENT_REJECTED), 1);
-	assert_int_equal(world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_INVALID_SERVICE_ID);
+	assert_int_equal(
+		world_last(w, SIDE_A, CM_EVENT_REJECTED)->ev.reason, CM_REJ_INVALID_SERVICE_ID);
 	assert_int_equal(cm_id_state(a), CM_IDLE);
 	assert_int_equal(world_stats(w, SIDE_B).ids, 0);
 	assert_int_equal(world_stats(w, SIDE_B).no_listener, 1);
@@ -328,7 +332,8 @@ static void test_destroy_in_events(void **state)
 /* 12.6.6: a slow consumer's peer waits longer and does not give up. */
 static void test_mra_on_repeat(void **state)
 {
-	struct cm_accept_params params = {.qpn = 0x300, .responder_resources = 1, .initiator_depth = 1};
+	struct cm_accept_params params = {
+		.qpn = 0x300, .responder_resources = 1, .initiator_depth = 1};
 	struct cm_id *a;
 	struct cm_id *b;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What peers may send and clients may ask that is wrong: each has its counter, and no connection suffers. */
+/* What peers may send and clients may ask that is wrong: each has its counter, and no connection
+ * suffers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,9 @@ static int teardown(void **state)
 /* A REQ from A to B that B would take; number makes it another peer QP and ID each time. */
 static void good_req(struct wire_cm_msg *msg, uint32_t number)
 {
-	struct wire_cm_hello hello = {.ip_version = 4, .sport = 1, .src = w->node[SIDE_A].addr,
+	struct wire_cm_hello hello = {.ip_version = 4,
+		.sport = 1,
+		.src = w->node[SIDE_A].addr,
 		.dst = w->node[SIDE_B].addr};
 
 	memset(msg, 0, sizeof(*msg));
@@ -66,7 +69,8 @@ static void inject(int to, const struct wire_cm_msg *msg)
 static void last_sent(struct wire_cm_msg *msg)
 {
 	assert_int_not_equal(w->head, w->tail);
-	assert_int_equal(wire_cm_decode(w->queue[(w->tail - 1) % WORLD_QUEUE].mad, CM_MAD_BYTES, msg), 0);
+	assert_int_equal(
+		wire_cm_decode(w->queue[(w->tail - 1) % WORLD_QUEUE].mad, CM_MAD_BYTES, msg), 0);
 }
 
 static void expect_refused(const struct wire_cm_msg *req, uint16_t reason)
@@ -166,13 +170,15 @@ static void test_backlog(void **state)
 	last_sent(&rej);
 	assert_int_equal(rej.rej.reason, CM_REJ_NO_RESOURCES);
 	/* One is answered: there is room again. */
-	cm_reject(w->node[SIDE_B].cm, w->node[SIDE_B].last_new, CM_REJ_CONSUMER, NULL, 0, w->now_ns);
+	cm_reject(
+		w->node[SIDE_B].cm, w->node[SIDE_B].last_new, CM_REJ_CONSUMER, NULL, 0, w->now_ns);
 	inject(SIDE_B, &req);
 	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 3);
 	assert_int_equal(world_stats(w, SIDE_B).no_resources, 1);
 }
 
-/* Spoofed REQs: the limit over all listeners holds, and every one of them ends by itself once answered. */
+/* Spoofed REQs: the limit over all listeners holds, and every one of them ends by itself once
+ * answered. */
 static void test_half_open_limit(void **state)
 {
 	struct wire_cm_msg req;
@@ -217,8 +223,8 @@ static void test_listener_destroyed(void **state)
 /* Messages with the right IDs from another address, or with one ID wrong, change nothing. */
 static void test_spoofed(void **state)
 {
-	static const enum wire_cm_type types[] = {WIRE_CM_MRA, WIRE_CM_REJ, WIRE_CM_REP, WIRE_CM_RTU,
-		WIRE_CM_DREQ, WIRE_CM_DREP};
+	static const enum wire_cm_type types[] = {
+		WIRE_CM_MRA, WIRE_CM_REJ, WIRE_CM_REP, WIRE_CM_RTU, WIRE_CM_DREQ, WIRE_CM_DREP};
 	struct cm_path path = world_path(w, SIDE_B);
 	struct wire_cm_msg good;
 	struct wire_cm_msg msg;
@@ -232,7 +238,8 @@ static void test_spoofed(void **state)
 	world_listen(w, SIDE_B, 0);
 	world_connect(w, &a, &b);
 	/* The RTU is the last A sent: the IDs as B is to see them. */
-	assert_int_equal(wire_cm_decode(w->queue[(w->tail - 1) % WORLD_QUEUE].mad, CM_MAD_BYTES, &good), 0);
+	assert_int_equal(
+		wire_cm_decode(w->queue[(w->tail - 1) % WORLD_QUEUE].mad, CM_MAD_BYTES, &good), 0);
 	assert_int_equal(good.type, WIRE_CM_RTU);
 	n_seen = w->node[SIDE_B].n_seen;
 	path.remote.b[15] = 99;
@@ -391,8 +398,8 @@ static uint32_t next_random(uint64_t *seed)
 	return (uint32_t)(*seed >> 33);
 }
 
-/* Random bytes, and good messages with random bytes changed, in all states: nothing grows, nothing breaks, and
- * a connection can be made at the end. */
+/* Random bytes, and good messages with random bytes changed, in all states: nothing grows, nothing
+ * breaks, and a connection can be made at the end. */
 static void test_garbage(void **state)
 {
 	struct wire_cm_msg req;
@@ -421,7 +428,8 @@ static void test_garbage(void **state)
 		if (w->node[SIDE_B].n_seen && w->node[SIDE_B].on_req != REQ_DESTROY &&
 			w->node[SIDE_B].seen[0].ev.type == CM_EVENT_CONNECT_REQUEST)
 			cm_id_destroy(w->node[SIDE_B].cm, w->node[SIDE_B].last_new, w->now_ns);
-		else if (w->node[SIDE_B].n_seen && w->node[SIDE_B].seen[0].ev.type == CM_EVENT_SIDR_REQUEST)
+		else if (w->node[SIDE_B].n_seen &&
+			 w->node[SIDE_B].seen[0].ev.type == CM_EVENT_SIDR_REQUEST)
 			cm_id_destroy(w->node[SIDE_B].cm, w->node[SIDE_B].last_new, w->now_ns);
 		w->head = w->tail;
 	}

@@ -35,7 +35,9 @@ static void listen_and_ask(bool listen)
 	static const uint8_t data[] = "who";
 	struct cm_sidr_req_params params = {
 		.path = world_path(w, SIDE_A),
-		.hello = {.present = true, .src = w->node[SIDE_A].addr, .dst = w->node[SIDE_B].addr},
+		.hello = {.present = true,
+			.src = w->node[SIDE_A].addr,
+			.dst = w->node[SIDE_B].addr},
 		.service_id = UDP_SERVICE,
 		.private_bytes = sizeof(data),
 		.private_data = data,
@@ -44,7 +46,8 @@ static void listen_and_ask(bool listen)
 
 	if (listen) {
 		listener = cm_id_create(w->node[SIDE_B].cm, w);
-		assert_int_equal(cm_listen(w->node[SIDE_B].cm, listener, UDP_SERVICE, NULL, NULL, 0), 0);
+		assert_int_equal(
+			cm_listen(w->node[SIDE_B].cm, listener, UDP_SERVICE, NULL, NULL, 0), 0);
 	}
 	a = cm_id_create(w->node[SIDE_A].cm, w);
 	assert_int_equal(cm_sidr_req(w->node[SIDE_A].cm, a, &params, w->now_ns), 0);
@@ -54,10 +57,13 @@ static void listen_and_ask(bool listen)
 static void answer(void)
 {
 	static const uint8_t data[] = "me";
-	struct cm_sidr_rep_params params = {
-		.qpn = 0x345, .qkey = 0x01234567, .private_bytes = sizeof(data), .private_data = data};
+	struct cm_sidr_rep_params params = {.qpn = 0x345,
+		.qkey = 0x01234567,
+		.private_bytes = sizeof(data),
+		.private_data = data};
 
-	assert_int_equal(cm_sidr_rep(w->node[SIDE_B].cm, w->node[SIDE_B].last_new, &params, w->now_ns), 0);
+	assert_int_equal(
+		cm_sidr_rep(w->node[SIDE_B].cm, w->node[SIDE_B].last_new, &params, w->now_ns), 0);
 	world_run(w, MS_NS);
 }
 
@@ -131,7 +137,8 @@ static void test_no_listener(void **state)
 {
 	(void)state;
 	listen_and_ask(false);
-	assert_int_equal(world_last(w, SIDE_A, CM_EVENT_SIDR_RESPONSE)->ev.reason, CM_SIDR_UNSUPPORTED);
+	assert_int_equal(
+		world_last(w, SIDE_A, CM_EVENT_SIDR_RESPONSE)->ev.reason, CM_SIDR_UNSUPPORTED);
 }
 
 static void test_destroyed_unanswered(void **state)
