@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Structures shared by the files of the daemon's verbs half. Each field is the main thread's unless its
+ * comment says worker: then only the session's worker touches it, the main thread through vd_call().
+ */
+#ifndef VD_INTERNAL_H
+#define VD_INTERNAL_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <infiniband/verbs.h>
+
+#include "vd.h"
+
+#define VD_DEFERRED  1       /* an operation's answer comes later, by vd_answer_send() */
+#define VD_REPLY_FDS 3
+#define VD_GRH_HOPS  64
+#define VD_PSN_MASK  0xffffffu
+
+struct vd_cm_state;
+
+/* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is refused. */
+
+struct vd_table {
+	void **objs;
+	uint16_t *gens;
+	uint32_t cap, limit, live, next;
+};
+
+void vd_table_init(struct vd_table *table, uint32_t limit);
+void vd_table_fini(struct vd_table *table);
+/* -ENOMEM: full. */
+int vd_table_add(struct vd_table *table, void *obj, uint32_t *handle);
+void *vd_table_get(const struct vd_table *table, uint32_t handle);
+void vd_table_del(struct vd_table *table, uint32_t handle);
+/* The first object at or behind *i, NULL at the end; *i becomes the place behind it. */
+void *vd_table_next(const struct vd_table *table, uint32_t *i);
+
+static inline uint32_t vd_handle_index(uint32_t handle)
+{
+	return (handle & 0xffff) - 1;
+}
+
+/* ---- vd_shm.c: a context's shared memory ---- */
+
+struct vd_extent {
+	TAILQ_ENTRY(vd_extent) link;
+	uint64_t offset, bytes;
+};
+TAILQ_HEAD(vd_extents, vd_extent);
+
+struct vd_shm {
+	uint8_t *base;
+	uint64_t bytes;
+	uint64_t used_bytes;
+	struct vd_extents used;            /* by offset; private, so no client can touch it */
+};
+
+/* Makes the memory; *fd is for the client (the daemon may close it). */
+int vd_shm_create(struct vd_shm *shm, uint64_t bytes, int *fd);
+void vd_shm_destroy(struct vd_shm *shm);
+/* Zeroed whole pages; -ENOMEM. */
+int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset);
+void vd_shm_free(struct vd_shm *shm, uint64_t offset);
+
+static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
+{
+	return (struct vc_shm_header *)(void *)shm->base;
+}
+
+/* ---- objects ---- */
+
+struct vd_watch {                          /* a descriptor in the main thread's epoll */
+	int fd;
+	void (*ready)(struct vd_watch *watch, uint32_t events);
+	void *arg;
+};
+
+struct vd_session;
+
+/* Messages for a client's socket that may be full: sent at once or remembered. Worker. */
+struct vd_note {
+	TAILQ_ENTRY(vd_note) link;
+	struct vd_session *session;
+	uint64_t cookie;
+	int comp_fd;                       /* -1: no channel */
+	uint32_t comp_count;               /* notifications to come */
+	uint32_t async_mask;               /* bit = enum ibv_event_type */
+	bool queued;
+};
+TAILQ_HEAD(vd_notes, vd_note);
+
+struct vd_pd {
+	uint32_t handle, number;           /* number: what the transport compares, unique at the worker */
+	uint32_t refs;
+};
+
+struct vd_mr {
+	uint32_t handle, key;
+	struct vd_pd *pd;
+};
+
+struct vd_comp_channel {
+	uint32_t handle, refs;
+	int fd;
+};
+
+struct vd_cq {
+	uint32_t handle, refs;
+	struct vd_session *session;
+	struct vd_comp_channel *channel;
+	uint64_t offset;
+	/* worker: */
+	struct vc_cq *ring;
+	struct tp_cqe *slots;
+	uint32_t depth, prod;
+	bool broken;
+	struct vd_note note;
+};
+
+/* One of the two queues of a queue pair. Worker. */
+struct vd_ring {
+	struct vc_queue *queue;
+	const uint8_t *slots;
+	uint32_t depth, slot_bytes;
+	uint32_t fetched, cons;            /* copied; free again */
+};
+
+struct vd_qp {
+	uint32_t handle, qpn, slot;
+	struct vd_session *session;
+	struct vd_pd *pd;
+	struct vd_cq *send_cq, *recv_cq;
+	uint64_t sq_offset, rq_offset;
+	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t max_send_wr, max_recv_wr;
+	uint32_t dest_qpn;
+	struct vc_av av;
+	void *link;                        /* of the address vector in use */
+	/* worker: */
+	struct tp_qp *tp_qp;
+	struct vd_ring sq, rq;
+	bool broken, listed;
+	TAILQ_ENTRY(vd_qp) broken_link;
+	struct vd_note note;
+};
+TAILQ_HEAD(vd_qps, vd_qp);
+
+struct vd_ah {
+	uint32_t handle;
+	struct vd_pd *pd;
+	struct tp_av av;
+};
+
+/* A reply being made, with descriptors that go along. */
+struct vd_answer {
+	struct vc_reply reply;
+	int fds[VD_REPLY_FDS];
+	bool close_fd[VD_REPLY_FDS];       /* ours no more once sent */
+};
+
+/* A resolution on its way; outlives its session, whose death sets session to NULL. */
+struct vd_resolving {
+	TAILQ_ENTRY(vd_resolving) link;
+	struct vd *vd;
+	struct vd_session *session;
+	/* Not called when the session died. Owns link (may be NULL). */
+	void (*done)(struct vd_resolving *resolving, int status, void *link);
+	void *obj;
+	struct vc_request request;
+};
+TAILQ_HEAD(vd_resolvings, vd_resolving);
+
+enum vd_kind { VD_KIND_NEW, VD_KIND_VERBS, VD_KIND_CM };
+
+struct vd_session {
+	TAILQ_ENTRY(vd_session) link;
+	struct vd *vd;
+	enum vd_kind kind;
+	uint32_t slot;                     /* own number below max_sessions */
+	bool busy;                         /* an answer is deferred: no more requests are read */
+	bool serving, doomed;
+	struct vd_watch sock, process;
+	pid_t pid;
+	uid_t uid;
+	int mem_fd, wake_fd, async_fd;
+	uint32_t worker, device;
+	struct vd_shm shm;
+	struct vd_table pds, mrs, comp_channels, cqs, qps, ahs, cm_channels, cm_ids;
+	/* worker: */
+	TAILQ_ENTRY(vd_session) worker_link;
+	struct vd_qp *bell[VC_MAX_QPS];    /* by doorbell bit */
+	uint32_t bell_words;               /* words of doorbell[] that may have a QP */
+};
+TAILQ_HEAD(vd_sessions, vd_session);
+
+struct vd_worker_counters {                /* written by the worker, read by the main thread */
+	_Atomic uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
+};
+
+struct vd_worker {
+	struct vd *vd;
+	uint32_t index;
+	int epoll_fd;
+	bool sleeping;
+	uint32_t n_sessions;               /* main */
+	uint32_t retry_tick;
+	bool retry_now;
+	struct vd_sessions sessions;
+	struct vd_notes notes;
+	struct vd_qps broken;
+	struct vd_worker_counters counters;
+};
+
+struct vd {
+	struct vd_env env;
+	void *env_arg;
+	struct vd_limits limits;
+	char socket_path[108];
+	bool socket_made;
+	uint32_t n_workers, n_devices, next_worker;
+	struct vd_device devices[VD_MAX_DEVICES];
+	bool port_up[VD_MAX_DEVICES];
+	struct vd_worker *workers;
+	int epoll_fd, spare_fd;
+	struct vd_watch listener;
+	struct vd_sessions sessions;
+	uint8_t *slots_used;               /* max_sessions */
+	struct vd_resolvings resolvings;
+	uint64_t random;
+	struct vd_stats stats;             /* without the workers' counters */
+	struct vd_cm_state *cm;
+};
+
+/* ---- vd.c ---- */
+int vd_watch_add(struct vd *vd, struct vd_watch *watch, uint32_t events);
+void vd_watch_mod(struct vd *vd, struct vd_watch *watch, uint32_t events);
+/* Also closes the descriptor. */
+void vd_watch_del(struct vd *vd, struct vd_watch *watch);
+uint64_t vd_random(struct vd *vd);
+void vd_logf(struct vd *vd, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static inline void vd_call(struct vd_session *session, void (*fn)(void *arg), void *arg)
+{
+	session->vd->env.worker_call(session->vd->env_arg, session->worker, fn, arg);
+}
+
+/* The transport of the session's worker; inside vd_call() only. */
+static inline struct tp *vd_tp(struct vd_session *session)
+{
+	return session->vd->env.tp(session->vd->env_arg, session->worker);
+}
+
+/* NULL is fine. */
+static inline void vd_release_link(struct vd *vd, void *link)
+{
+	if (link != NULL)
+		vd->env.release_link(vd->env_arg, link);
+}
+
+/* ---- vd_session.c ---- */
+void vd_session_accept(struct vd_watch *watch, uint32_t events);
+void vd_session_kill(struct vd_session *session);
+/* Sends the deferred answer (handle: of a new object, else 0) and lets the session go on; may end it. */
+void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status, uint32_t handle);
+/* Socket pair of notifications: one end for us, the other goes along with the reply. */
+int vd_notify_pair(int *ours, int *theirs);
+/* Adds a descriptor to the reply. */
+void vd_answer_fd(struct vd_answer *answer, int fd, bool close_fd);
+
+/* Starts a resolution; done is called before or after this returns. 0, or a negative errno: not called. */
+int vd_resolve(struct vd_session *session, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	void (*done)(struct vd_resolving *resolving, int status, void *link), void *obj,
+	const struct vc_request *request);
+/* The callback for obj will not come. */
+void vd_resolve_cancel(struct vd *vd, const void *obj);
+
+/* ---- operations: 0, negative errno or VD_DEFERRED ---- */
+typedef int vd_op_fn(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer);
+
+vd_op_fn vd_op_list_devices, vd_op_query_device, vd_op_query_gids;
+vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
+vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq, vd_op_destroy_cq;
+vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
+vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
+vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
+vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route, vd_op_cm_connect;
+vd_op_fn vd_op_cm_accept, vd_op_cm_reject, vd_op_cm_establish, vd_op_cm_disconnect, vd_op_cm_migrate;
+vd_op_fn vd_op_cm_init_qp_attr, vd_op_cm_query_id;
+
+/* ---- vd_device.c ---- */
+/* By name; an empty name is the first. -ENODEV. */
+int vd_device_find(const struct vd *vd, const char *name, uint32_t *device);
+void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr *attr);
+/* Code of the largest RDMA MTU of the port. */
+uint32_t vd_device_mtu(const struct vd_device *device);
+bool vd_addr_is_zero(const struct wire_addr *addr);
+bool vd_addr_is_v4(const struct wire_addr *addr);
+bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
+
+/* ---- vd_ah.c: address vectors ---- */
+/* Checks a client's address vector against the device; src and dst for the resolution. */
+int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct wire_addr *src, struct wire_addr *dst);
+/* The transport's address vector of a checked one. */
+void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_t local_qpn, uint32_t remote_qpn,
+	void *link, struct tp_av *out);
+
+/* ---- vd_qp.c, vd_worker.c: in the worker's thread ---- */
+void vd_worker_attach(struct vd_worker *worker, struct vd_session *session);
+void vd_worker_detach(struct vd_worker *worker, struct vd_session *session);
+void vd_worker_forget_cq(struct vd_worker *worker, struct vd_cq *cq);
+void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp);
+void vd_worker_reset_qp(struct vd_qp *qp);
+
+/* ---- all of a session's objects, when it dies ---- */
+void vd_objects_free(struct vd_session *session);
+void vd_cm_session_free(struct vd_session *session);
+
+/* ---- vd_cm.c ---- */
+int vd_cm_start(struct vd *vd);
+void vd_cm_stop(struct vd *vd);
+
+#endif

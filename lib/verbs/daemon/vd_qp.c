@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: made and destroyed, moved between states, queried. */
+#include <stdlib.h>
+
+#include "vd_internal.h"
+
+#define MASK_SERVED                                                                                        \
+	(TP_QP_STATE | TP_QP_CUR_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX |  \
+		TP_QP_PORT | TP_QP_QKEY | TP_QP_AV | TP_QP_PATH_MTU | TP_QP_TIMEOUT | TP_QP_RETRY_CNT |        \
+		TP_QP_RNR_RETRY | TP_QP_RQ_PSN | TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN | \
+		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
+#define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
+
+struct qp_call {
+	struct vd_session *session;
+	struct vd_qp *qp;
+	struct tp_qp_init init;
+	struct tp_qp_attr attr;
+	uint32_t mask;
+	uint64_t now_ns;
+	int err;
+};
+
+static uint32_t round_depth(uint32_t n)
+{
+	uint32_t depth = 1;
+
+	while (depth < n)
+		depth *= 2;
+	return depth;
+}
+
+/* What is asked for fits the limits; otherwise nothing of it is used. */
+static int check_create(const struct vd_session *session, const struct vc_request *request)
+{
+	const struct vd_limits *limits = &session->vd->limits;
+
+	switch (request->create_qp.type) {
+	case IBV_QPT_RC:
+		break;
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+	if (request->create_qp.max_send_wr > limits->max_send_wr ||
+		request->create_qp.max_recv_wr > limits->max_recv_wr ||
+		request->create_qp.max_send_sge > limits->max_sge ||
+		request->create_qp.max_recv_sge > limits->max_sge ||
+		request->create_qp.max_inline_bytes > limits->max_inline_bytes)
+		return -EINVAL;
+	return 0;
+}
+
+static void ring_place(struct vd_ring *ring, struct vd_session *session, uint64_t offset)
+{
+	ring->queue = (struct vc_queue *)(void *)(session->shm.base + offset);
+	ring->slots = session->shm.base + offset + sizeof(struct vc_queue);
+}
+
+static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
+{
+	int err = vd_shm_alloc(&session->shm,
+		sizeof(struct vc_queue) + (uint64_t)qp->sq.depth * qp->sq.slot_bytes, &qp->sq_offset);
+
+	if (err != 0)
+		return err;
+	err = vd_shm_alloc(&session->shm, sizeof(struct vc_queue) + (uint64_t)qp->rq.depth * qp->rq.slot_bytes,
+		&qp->rq_offset);
+	if (err != 0) {
+		vd_shm_free(&session->shm, qp->sq_offset);
+		return err;
+	}
+	ring_place(&qp->sq, session, qp->sq_offset);
+	ring_place(&qp->rq, session, qp->rq_offset);
+	return 0;
+}
+
+static void create_call(void *arg)
+{
+	struct qp_call *call = arg;
+	struct vd_session *session = call->session;
+	struct vd_qp *qp = call->qp;
+
+	call->err = tp_qp_create(vd_tp(session), &call->init, &qp->tp_qp, &qp->qpn);
+	if (call->err != 0)
+		return;
+	session->bell[qp->slot] = qp;
+	if (session->bell_words <= qp->slot / 64)
+		session->bell_words = qp->slot / 64 + 1;
+}
+
+static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request *request)
+{
+	struct vd_qp *qp = calloc(1, sizeof(*qp));
+
+	if (qp == NULL)
+		return NULL;
+	qp->session = session;
+	qp->max_send_wr = request->create_qp.max_send_wr;
+	qp->max_recv_wr = request->create_qp.max_recv_wr;
+	qp->max_send_sge = request->create_qp.max_send_sge == 0 ? 1 : request->create_qp.max_send_sge;
+	qp->max_recv_sge = request->create_qp.max_recv_sge == 0 ? 1 : request->create_qp.max_recv_sge;
+	qp->max_inline_bytes = request->create_qp.max_inline_bytes;
+	qp->sq.depth = round_depth(qp->max_send_wr);
+	qp->rq.depth = round_depth(qp->max_recv_wr);
+	qp->sq.slot_bytes = tp_send_slot_bytes(qp->max_send_sge, qp->max_inline_bytes);
+	qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
+	qp->note.session = session;
+	qp->note.cookie = request->create_qp.cookie;
+	qp->note.comp_fd = -1;
+	return qp;
+}
+
+static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
+{
+	struct qp_call call = {.session = qp->session, .qp = qp};
+
+	call.init = (struct tp_qp_init){
+		.type = TP_QPT_RC,
+		.pd = qp->pd->number,
+		.sq_depth = qp->sq.depth,
+		.rq_depth = qp->rq.depth,
+		.max_send_sge = qp->max_send_sge,
+		.max_recv_sge = qp->max_recv_sge,
+		.max_inline_bytes = qp->max_inline_bytes,
+		.sq_sig_all = sq_sig_all != 0,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.cookie = qp,
+	};
+	vd_call(qp->session, create_call, &call);
+	return call.err;
+}
+
+static void fill_reply(const struct vd_qp *qp, struct vc_reply *reply)
+{
+	reply->qp.handle = qp->handle;
+	reply->qp.qpn = qp->qpn;
+	reply->qp.slot = qp->slot;
+	reply->qp.sq_depth = qp->sq.depth;
+	reply->qp.rq_depth = qp->rq.depth;
+	reply->qp.sq_slot_bytes = qp->sq.slot_bytes;
+	reply->qp.rq_slot_bytes = qp->rq.slot_bytes;
+	reply->qp.max_send_sge = qp->max_send_sge;
+	reply->qp.max_recv_sge = qp->max_recv_sge;
+	reply->qp.max_inline_bytes = qp->max_inline_bytes;
+	reply->qp.sq_offset = qp->sq_offset;
+	reply->qp.rq_offset = qp->rq_offset;
+}
+
+int vd_op_create_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	struct vd_pd *pd = vd_table_get(&session->pds, request->create_qp.pd);
+	struct vd_cq *send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
+	struct vd_cq *recv_cq = vd_table_get(&session->cqs, request->create_qp.recv_cq);
+	int err = check_create(session, request);
+	struct vd_qp *qp;
+
+	if (err != 0)
+		return err;
+	if (pd == NULL || send_cq == NULL || recv_cq == NULL)
+		return -EINVAL;
+	qp = new_qp(session, request);
+	if (qp == NULL)
+		return -ENOMEM;
+	qp->pd = pd;
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	err = vd_table_add(&session->qps, qp, &qp->handle);
+	if (err != 0)
+		goto free_qp;
+	qp->slot = vd_handle_index(qp->handle);
+	err = alloc_rings(session, qp);
+	if (err != 0)
+		goto del_handle;
+	err = create_at_worker(qp, request->create_qp.sq_sig_all);
+	if (err != 0)
+		goto free_rings;
+	pd->refs++;
+	send_cq->refs++;
+	recv_cq->refs++;
+	session->vd->stats.qps++;
+	fill_reply(qp, &answer->reply);
+	return 0;
+
+free_rings:
+	vd_shm_free(&session->shm, qp->sq_offset);
+	vd_shm_free(&session->shm, qp->rq_offset);
+del_handle:
+	vd_table_del(&session->qps, qp->handle);
+free_qp:
+	free(qp);
+	return err;
+}
+
+static void destroy_call(void *arg)
+{
+	struct qp_call *call = arg;
+	struct vd_session *session = call->session;
+
+	vd_worker_forget_qp(&session->vd->workers[session->worker], call->qp);
+	tp_qp_destroy(vd_tp(session), call->qp->tp_qp);
+}
+
+int vd_op_destroy_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	struct vd_qp *qp = vd_table_get(&session->qps, request->object.handle);
+	struct qp_call call = {.session = session, .qp = qp};
+	struct vd *vd = session->vd;
+
+	(void)answer;
+	if (qp == NULL)
+		return -EINVAL;
+	vd_call(session, destroy_call, &call);
+	vd_table_del(&session->qps, qp->handle);
+	vd_shm_free(&session->shm, qp->sq_offset);
+	vd_shm_free(&session->shm, qp->rq_offset);
+	vd_release_link(vd, qp->link);
+	qp->pd->refs--;
+	qp->send_cq->refs--;
+	qp->recv_cq->refs--;
+	vd->stats.qps--;
+	free(qp);
+	return 0;
+}
+
+/* ---- modify ---- */
+
+static int check_modify(const struct vd_session *session, const struct vc_qp_attr *attr)
+{
+	const struct vd_limits *limits = &session->vd->limits;
+	uint32_t mask = attr->mask;
+
+	if ((mask & MASK_UNSERVED) != 0)
+		return -EOPNOTSUPP;
+	if ((mask & ~(uint32_t)MASK_SERVED) != 0)
+		return -EINVAL;
+	if (((mask & TP_QP_STATE) != 0 && attr->state > TP_QPS_ERR) ||
+		((mask & TP_QP_CUR_STATE) != 0 && attr->cur_state > TP_QPS_ERR))
+		return -EINVAL;
+	if ((mask & TP_QP_PORT) != 0 && attr->port != 1)
+		return -EINVAL;
+	if ((mask & TP_QP_PKEY_INDEX) != 0 && attr->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & TP_QP_PATH_MTU) != 0 && (attr->path_mtu < IBV_MTU_256 ||
+		attr->path_mtu > vd_device_mtu(&session->vd->devices[session->device])))
+		return -EINVAL;
+	if ((mask & TP_QP_MAX_QP_RD_ATOMIC) != 0 && attr->max_rd_atomic > limits->max_rd_atomic)
+		return -EINVAL;
+	if ((mask & TP_QP_MAX_DEST_RD_ATOMIC) != 0 && attr->max_dest_rd_atomic > limits->max_rd_atomic)
+		return -EINVAL;
+	return 0;
+}
+
+static void fill_attr(const struct vc_qp_attr *in, struct tp_qp_attr *out)
+{
+	*out = (struct tp_qp_attr){
+		.state = (enum tp_qp_state)in->state,
+		.cur_state = (enum tp_qp_state)in->cur_state,
+		.access = in->access & ~0x3ff00000u, /* what a device may ignore */
+		.qkey = in->qkey,
+		.mtu_bytes = 128u << (in->path_mtu & 7),
+		.rq_psn = in->rq_psn & VD_PSN_MASK,
+		.sq_psn = in->sq_psn & VD_PSN_MASK,
+		.dest_qpn = in->dest_qpn & VD_PSN_MASK,
+		.timeout = in->timeout,
+		.retry_cnt = in->retry_cnt,
+		.rnr_retry = in->rnr_retry,
+		.min_rnr_timer = in->min_rnr_timer,
+		.max_rd_atomic = in->max_rd_atomic,
+		.max_dest_rd_atomic = in->max_dest_rd_atomic,
+		.en_sqd_async_notify = in->en_sqd_async_notify,
+		.pkey_index = in->pkey_index,
+		.port = in->port,
+	};
+}
+
+static void modify_call(void *arg)
+{
+	struct qp_call *call = arg;
+	struct vd_session *session = call->session;
+	struct tp *tp = vd_tp(session);
+
+	call->err = tp_qp_modify(tp, call->qp->tp_qp, &call->attr, call->mask, call->now_ns);
+	if (call->err != 0)
+		return;
+	if ((call->mask & TP_QP_STATE) != 0 && call->attr.state == TP_QPS_RESET)
+		vd_worker_reset_qp(call->qp);
+	else
+		tp_qp_kick(tp, call->qp->tp_qp); /* what was posted before may be served or flushed now */
+}
+
+static int modify(struct vd_qp *qp, const struct vc_qp_attr *attr, void *link)
+{
+	struct qp_call call = {.session = qp->session, .qp = qp, .mask = attr->mask};
+	struct vd *vd = qp->session->vd;
+
+	call.now_ns = vd->env.now_ns(vd->env_arg);
+	fill_attr(attr, &call.attr);
+	if ((attr->mask & TP_QP_DEST_QPN) == 0)
+		call.attr.dest_qpn = qp->dest_qpn;
+	if ((attr->mask & TP_QP_AV) != 0)
+		vd_av_build(&vd->devices[qp->session->device], &attr->av, qp->qpn, call.attr.dest_qpn, link,
+			&call.attr.av);
+	vd_call(qp->session, modify_call, &call);
+	if (call.err != 0)
+		return call.err;
+	qp->dest_qpn = call.attr.dest_qpn;
+	if ((attr->mask & TP_QP_AV) != 0) {
+		vd_release_link(vd, qp->link);
+		qp->link = link;
+		qp->av = attr->av;
+	}
+	return 0;
+}
+
+static void modify_resolved(struct vd_resolving *resolving, int status, void *link)
+{
+	const struct vc_request *request = &resolving->request;
+	struct vd *vd = resolving->vd;
+
+	if (status == 0) {
+		status = modify(resolving->obj, &request->modify_qp.attr, link);
+		if (status != 0)
+			vd_release_link(vd, link);
+	}
+	vd_answer_later(resolving->session, request, status, 0);
+}
+
+int vd_op_modify_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	struct vd_qp *qp = vd_table_get(&session->qps, request->modify_qp.handle);
+	const struct vc_qp_attr *attr = &request->modify_qp.attr;
+	struct wire_addr src, dst;
+	int err;
+
+	(void)answer;
+	if (qp == NULL)
+		return -EINVAL;
+	err = check_modify(session, attr);
+	if (err != 0)
+		return err;
+	if ((attr->mask & TP_QP_AV) == 0)
+		return modify(qp, attr, NULL);
+	err = vd_av_check(&session->vd->devices[session->device], &attr->av, &src, &dst);
+	if (err != 0)
+		return err;
+	/* Answered when the neighbour is known, so that a queue pair in RTR can send. */
+	err = vd_resolve(session, session->device, &src, &dst, modify_resolved, qp, request);
+	return err == 0 ? VD_DEFERRED : err;
+}
+
+/* ---- query ---- */
+
+static void query_call(void *arg)
+{
+	struct qp_call *call = arg;
+
+	tp_qp_query(call->qp->tp_qp, &call->attr);
+}
+
+static uint8_t mtu_code(uint32_t bytes)
+{
+	uint8_t code = IBV_MTU_256;
+
+	while (code < IBV_MTU_4096 && (128u << code) < bytes)
+		code++;
+	return code;
+}
+
+static void fill_query(const struct vd_qp *qp, const struct tp_qp_attr *in, struct vc_qp_attr *out)
+{
+	*out = (struct vc_qp_attr){
+		.mask = MASK_SERVED,
+		.state = in->state,
+		.cur_state = in->state,
+		.access = in->access,
+		.qkey = in->qkey,
+		.rq_psn = in->rq_psn,
+		.sq_psn = in->sq_psn,
+		.dest_qpn = in->dest_qpn,
+		.path_mtu = mtu_code(in->mtu_bytes),
+		.timeout = in->timeout,
+		.retry_cnt = in->retry_cnt,
+		.rnr_retry = in->rnr_retry,
+		.min_rnr_timer = in->min_rnr_timer,
+		.max_rd_atomic = in->max_rd_atomic,
+		.max_dest_rd_atomic = in->max_dest_rd_atomic,
+		.en_sqd_async_notify = in->en_sqd_async_notify,
+		.sq_draining = in->sq_draining,
+		.port = in->port,
+		.pkey_index = in->pkey_index,
+		.max_send_wr = qp->sq.depth,
+		.max_recv_wr = qp->rq.depth,
+		.max_send_sge = qp->max_send_sge,
+		.max_recv_sge = qp->max_recv_sge,
+		.max_inline_bytes = qp->max_inline_bytes,
+		.av = qp->av,
+	};
+}
+
+int vd_op_query_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	struct vd_qp *qp = vd_table_get(&session->qps, request->object.handle);
+	struct qp_call call = {.session = session, .qp = qp};
+
+	if (qp == NULL)
+		return -EINVAL;
+	vd_call(session, query_call, &call);
+	fill_query(qp, &call.attr, &answer->reply.qp_attr);
+	return 0;
+}

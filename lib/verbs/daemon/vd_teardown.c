@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a context: everything a dead client had is released, in the order of the references. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "vd_internal.h"
+
+/* In the worker's thread: nothing of the client is used there from now on. */
+static void worker_call(void *arg)
+{
+	struct vd_session *session = arg;
+	struct vd_worker *worker = &session->vd->workers[session->worker];
+	struct tp *tp = vd_tp(session);
+	struct vd_qp *qp;
+	struct vd_mr *mr;
+	struct vd_cq *cq;
+	uint32_t i;
+
+	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		vd_worker_forget_qp(worker, qp);
+		tp_qp_destroy(tp, qp->tp_qp);
+	}
+	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
+		(void)tp_mr_destroy(tp, mr->key);
+	for (i = 0; (cq = vd_table_next(&session->cqs, &i)) != NULL;)
+		vd_worker_forget_cq(worker, cq);
+	vd_worker_detach(worker, session);
+}
+
+static uint32_t free_all(struct vd_table *table)
+{
+	uint32_t i = 0, n = 0;
+	void *obj;
+
+	while ((obj = vd_table_next(table, &i)) != NULL) {
+		free(obj);
+		n++;
+	}
+	return n;
+}
+
+void vd_objects_free(struct vd_session *session)
+{
+	struct vd_comp_channel *channel;
+	struct vd *vd = session->vd;
+	struct vd_qp *qp;
+	struct vd_ah *ah;
+	uint32_t i;
+
+	vd_call(session, worker_call, session);
+	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;)
+		vd_release_link(vd, qp->link);
+	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
+		vd_release_link(vd, ah->av.link);
+	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)
+		close(channel->fd);
+	vd->stats.qps -= free_all(&session->qps);
+	vd->stats.mrs -= free_all(&session->mrs);
+	vd->stats.cqs -= free_all(&session->cqs);
+	vd->stats.ahs -= free_all(&session->ahs);
+	vd->stats.comp_channels -= free_all(&session->comp_channels);
+	vd->stats.pds -= free_all(&session->pds);
+}
