@@ -10,11 +10,15 @@
 
 set -u
 
+# programs print the same words and numbers everywhere
+export LC_ALL=C
 repo_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build_dir=${ROCED_BUILD:-$repo_dir/build}
 suite=$(basename "$0" .sh)
 tmp_dir=$(mktemp -d "/tmp/roced-$suite.XXXXXX")
 ns_prefix=rt$$
+roced_bin=$build_dir/app/roced
+roced_run_bin=$build_dir/app/roced-run
 impair_bin=$build_dir/tests/tools/impair
 verify_bin=$build_dir/tests/tools/rdma_verify
 guest_tool=$repo_dir/tests/interop/rxe_guest.py
@@ -44,6 +48,23 @@ fail() {
 		echo "    -- $(basename "$log")"
 		tail -n "${FAIL_LINES:-12}" "$log" | sed 's/^/    /'
 	done
+}
+
+# need COMMAND...: the suite is skipped, with the reason, when something it stands on is missing
+need() {
+	local tool
+	[ "$(id -u)" -eq 0 ] || skip_all "needs root for network namespaces"
+	for tool in ip ethtool "$@"; do
+		command -v "$tool" >/dev/null || skip_all "$tool is not installed, see tools/deps"
+	done
+	[ -c /dev/net/tun ] || skip_all "there is no /dev/net/tun"
+	unshare --net true 2>/dev/null || skip_all "cannot make network namespaces"
+	[ -x "$roced_bin" ] || skip_all "no daemon in $build_dir; build it first"
+}
+
+skip_all() {
+	skip "all cases" "$1"
+	finish
 }
 
 # Print the suite's totals and exit accordingly; the last command of each suite.
@@ -108,7 +129,7 @@ in_ns() { local n; n=$(ns "$1"); shift; ip netns exec "$n" "$@"; }
 make_ns() {
 	local n
 	for n in "$@"; do
-		ip netns add "$(ns "$n")" || exit 1
+		ip netns add "$(ns "$n")" || { fail "namespace $n"; finish; }
 		namespaces+=("$(ns "$n")")
 		ip -n "$(ns "$n")" link set lo up
 	done
@@ -119,13 +140,14 @@ quiet_if() {
 	in_ns "$1" sh -c "echo 1 >/proc/sys/net/ipv6/conf/$2/disable_ipv6"
 	in_ns "$1" ethtool -K "$2" tx off gso off tso off gro off rxvlan off txvlan off \
 		>/dev/null 2>&1
-	ip -n "$(ns "$1")" link set "$2" mtu "$3" arp off up
+	ip -n "$(ns "$1")" link set dev "$2" mtu "$3" arp off up
 }
 
 # veth NS_X IF_X NS_Y IF_Y MTU
 veth() {
-	ip link add "$2" netns "$(ns "$1")" mtu "$5" type veth \
-		peer name "$4" netns "$(ns "$3")" mtu "$5" || exit 1
+	ip link add name "$2" netns "$(ns "$1")" mtu "$5" type veth \
+		peer name "$4" netns "$(ns "$3")" mtu "$5" ||
+		{ fail "veth pair $2 and $4"; finish; }
 	quiet_if "$1" "$2" "$5"
 	quiet_if "$3" "$4" "$5"
 }
@@ -135,7 +157,7 @@ side_channel() {
 	local n addr
 	for n in A B; do
 		[ $n = A ] && addr=$SIDE_A || addr=$SIDE_B
-		ip -n "$(ns $n)" link set side arp on
+		ip -n "$(ns $n)" link set dev side arp on
 		ip -n "$(ns $n)" addr add "$addr/24" dev side
 	done
 }
@@ -144,7 +166,7 @@ side_channel() {
 start_impair() {
 	local where=$1
 	shift
-	in_ns "$where" "$impair_bin" "${@:3}" "$1" "$2" >"$tmp_dir/impair.log" 2>&1 &
+	ip netns exec "$(ns "$where")" "$impair_bin" "${@:3}" "$1" "$2" >"$tmp_dir/impair.log" 2>&1 &
 	impair_pid=$!
 	pids+=("$impair_pid")
 	wait_for 5 grep -q ready "$tmp_dir/impair.log"
@@ -195,16 +217,14 @@ roced_config() {
 	END
 }
 
-have_roced() { [ -x "$build_dir/app/roced" ]; }
-
 # roced_start NS DEVICE PATH_MTU PORT_MTU ADDRESS...; log $tmp_dir/roced-NS.log
 roced_start() {
 	local where=$1 log="$tmp_dir/roced-$1.log" conf="$tmp_dir/roced-$1.conf"
 	shift
 	roced_config "roced-$where" "$@" >"$conf"
 	rm -f "$tmp_dir/roced-$where.sock"
-	# a file may make the daemon's sanitizer reports end the test, see check_roced
-	in_ns "$where" "$build_dir/app/roced" -c "$conf" --foreground >"$log" 2>&1 &
+	# a simple command, so that $! is the daemon itself and not a shell around it
+	ip netns exec "$(ns "$where")" "$roced_bin" -c "$conf" -f >"$log" 2>&1 &
 	eval "roced_pid_$where=$!"
 	pids+=("$!")
 	local pid=$!
@@ -248,27 +268,60 @@ roced_stop() {
 run_in() {
 	local where=$1
 	shift
-	in_ns "$where" "$build_dir/app/roced-run" --socket "$tmp_dir/roced-$where.sock" "$@"
+	in_ns "$where" "$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@"
 }
 
 # ------------------------------------------------------------------ cases
+
+# spawn_in NS SECONDS LOG CMD...: run_in in the background; sets spawned_pid. A simple command, so
+# that a signal to the pid reaches the program.
+spawn_in() {
+	local where=$1 limit=$2 log=$3
+	shift 3
+	ip netns exec "$(ns "$where")" timeout -k 2 "$limit" \
+		"$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@" >"$log" 2>&1 &
+	spawned_pid=$!
+	pids+=("$spawned_pid")
+}
+
+# The TCP port on which a server program waits for its client; nothing for those that use the CM.
+tcp_port() {
+	case " $* " in
+	*" -R "*) ;;
+	" ib_"* | " ibv_"*) echo 18515 ;;
+	*rdma_verify*) echo 18900 ;;
+	esac
+}
+
+tcp_listens() { [ -n "$(in_ns "$1" ss -Hltn "sport = :$2")" ]; }
+
+# Wait until a server program in NS is ready for its client.
+server_settles() {
+	local where=$1 port
+	shift
+	port=$(tcp_port "$@")
+	if [ -n "$port" ]; then
+		wait_for 5 tcp_listens "$where" "$port"
+	else
+		sleep "${SERVER_HEAD_START:-0.6}"
+	fi
+}
 
 # pair NAME SECONDS SERVER_NS 'SERVER CMD' CLIENT_NS 'CLIENT CMD'
 # Both must end with status 0 within the time. Commands are words, split by the shell.
 pair() {
 	local name=$1 limit=$2 server_ns=$3 server=$4 client_ns=$5 client=$6
-	local slog="$tmp_dir/server.log" clog="$tmp_dir/client.log" src crc server_pid
+	local clog="$tmp_dir/client.log" src crc server_pid
 	# shellcheck disable=SC2086
-	run_in "$server_ns" timeout -k 2 "$limit" $server >"$slog" 2>&1 &
-	server_pid=$!
-	pids+=("$server_pid")
-	sleep "${SERVER_HEAD_START:-0.4}"
+	spawn_in "$server_ns" "$limit" "$tmp_dir/server.log" $server
+	server_pid=$spawned_pid
+	# shellcheck disable=SC2086
+	server_settles "$server_ns" $server
 	# shellcheck disable=SC2086
 	run_in "$client_ns" timeout -k 2 "$limit" $client >"$clog" 2>&1
 	crc=$?
-	if [ $crc -ne 0 ]; then
-		kill -TERM "$server_pid" 2>/dev/null # it has nobody to wait for
-	fi
+	# a server whose client failed has nobody to wait for
+	[ $crc -eq 0 ] || kill -TERM "$server_pid" 2>/dev/null
 	wait "$server_pid"
 	src=$?
 	forget_pid "$server_pid"
@@ -296,6 +349,23 @@ alive_check() {
 		fail "roced in $n is alive" "$tmp_dir/roced-$n.log"
 		finish
 	done
+}
+
+# check NAME COMMAND...: passes when the command does; what it printed is in $tmp_dir/check.log
+check() {
+	local name=$1
+	shift
+	if "$@" >"$tmp_dir/check.log" 2>&1; then pass "$name"; else fail "$name" "$tmp_dir/check.log"; fi
+}
+
+# cm_pair NAME SECONDS 'SERVER CMD' 'CLIENT CMD': a pair that meets through the connection manager
+cm_pair() { pair "$1" "$2" B "$3" A "$4"; }
+
+# verify NAME SECONDS GID_INDEX PATH_MTU [options]: every byte and completion, server in B
+verify() {
+	local name=$1 limit=$2 opts="-d roced0 -x $3 -m $4 -t $2"
+	shift 4
+	pair "$name" $((limit + 5)) B "$verify_bin $opts $*" A "$verify_bin $opts $* $SIDE_B"
 }
 
 # perftest NAME SECONDS TOOL GID_INDEX [options]: server in B, client in A over the side channel
