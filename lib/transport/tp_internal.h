@@ -43,6 +43,7 @@ struct tp_mr {
 struct tp_swr {
 	uint32_t psn;            /* first PSN */
 	uint32_t n_psn;
+	uint32_t asked_psn;      /* READ: first PSN of the latest request for it */
 	uint32_t bytes;
 	uint16_t err;            /* enum tp_wc_status found locally: complete with it once it is the oldest */
 	bool answered;           /* READ or atomic: needs an explicit response */
@@ -87,6 +88,9 @@ struct tp_saved {
 
 TAILQ_HEAD(tp_saved_list, tp_saved);
 
+/* Largest distance of two PSNs in use: half the space (IBTA vol. 1, 9.7.2). */
+#define TP_MAX_PSN_SPAN (1u << 23)
+
 enum tp_msg_kind { TP_MSG_NONE, TP_MSG_SEND, TP_MSG_WRITE };
 
 struct tp_resp {
@@ -96,6 +100,7 @@ struct tp_resp {
 	bool ack_pending;
 	bool nak_pending;
 	bool failed;             /* a fatal NAK waits behind queued answers: no more requests are taken */
+	uint8_t fail_event;      /* enum tp_event to tell with it */
 	bool have_recv;
 	uint8_t nak_syndrome;
 	uint16_t fail_status;    /* of the receive work request in progress */
@@ -119,6 +124,7 @@ struct tp_qp {
 	uint16_t ip_id;
 	bool active, listed;
 	bool comm_est;
+	bool answers_first;      /* whose turn it is to send first: responder or requester */
 	struct tp_qp_init init;
 	struct tp_qp_attr attr;
 	TAILQ_ENTRY(tp_qp) active_link;
@@ -137,6 +143,7 @@ struct tp_stage {
 	enum tp_role role;
 	void *as;
 	uint64_t addr;
+	uint32_t psn;            /* responder: of the first packet staged */
 	uint32_t bytes;
 	uint8_t *buf;
 };
@@ -213,6 +220,8 @@ int tp_mem_scatter(struct tp_qp *qp, enum tp_role role, const struct tp_sge *sge
 	const uint8_t *data, uint32_t bytes);
 /* Writes out what is staged. On failure the owning queue pair is failed and -EFAULT returned. */
 int tp_mem_flush(struct tp *tp);
+/* The same before a completion of qp; -EFAULT only if it was qp's data that failed. */
+int tp_mem_flush_for(struct tp_qp *qp);
 /* 64-bit read-modify-write of a checked, aligned range: compare is NULL for fetch and add. */
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
 	uint64_t *orig);
@@ -230,6 +239,8 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
  * (TP_WC_SUCCESS: flushed like the rest). */
 void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);
 void tp_qp_event(struct tp_qp *qp, enum tp_event event);
+/* Drops all work without completions: RESET. */
+void tp_qp_clear(struct tp_qp *qp);
 /* Flushes some of what is posted in the error state; whether more may be. */
 bool tp_qp_flush(struct tp_qp *qp);
 /* Puts a completion on a queue; a full one fails the queue pair. */
@@ -253,11 +264,16 @@ void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *pay
 /* tp_resp.c */
 void tp_resp_reset(struct tp_qp *qp);
 void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
-/* Client memory could not be written after the packets were taken. */
-void tp_resp_write_failed(struct tp_qp *qp);
+/* Client memory could not be written after the packets from psn on were taken. */
+void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
+/* READ and atomic requests that may be unanswered: see tp_resp.c. */
+uint32_t tp_resp_depth(const struct tp_qp *qp);
 
 /* tp_answer.c */
-/* Queues the answer of a saved request from its a_* fields. */
+/* Forgets answers and acknowledgements that wait. */
+void tp_answer_clear(struct tp_qp *qp);
+void tp_answer_cancel(struct tp_qp *qp, struct tp_saved *saved);
+/* Queues the answer of a saved request from its a_* fields, behind those that wait. */
 void tp_answer_queue(struct tp_qp *qp, struct tp_saved *saved, bool replay);
 /* Emits what can be emitted at the end of a receive burst: atomic answers, ACK or NAK. */
 void tp_answer_now(struct tp_qp *qp);

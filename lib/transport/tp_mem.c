@@ -83,10 +83,17 @@ int tp_mem_flush(struct tp *tp)
 	if (tp->ops.mem_write(tp->env, stage->as, stage->addr, stage->buf, bytes) == 0)
 		return 0;
 	if (stage->role == TP_ROLE_RESPONDER)
-		tp_resp_write_failed(qp);
+		tp_resp_write_failed(qp, stage->psn);
 	else
 		tp_qp_error(qp, TP_WC_LOC_PROT_ERR, TP_WC_SUCCESS);
 	return -EFAULT;
+}
+
+int tp_mem_flush_for(struct tp_qp *qp)
+{
+	const struct tp_qp *owner = qp->tp->stage.qp;
+
+	return tp_mem_flush(qp->tp) != 0 && owner == qp ? -EFAULT : 0;
 }
 
 static bool stage_fits(const struct tp_stage *stage, const struct tp_qp *qp, enum tp_role role, const void *as,
@@ -109,14 +116,13 @@ int tp_mem_put(struct tp_qp *qp, enum tp_role role, const struct tp_mr *mr, uint
 		return 0;
 	}
 	if (!stage_fits(stage, qp, role, mr->attr.as, addr, bytes)) {
-		const struct tp_qp *owner = stage->qp;
-
-		if (tp_mem_flush(qp->tp) != 0 && owner == qp)
+		if (tp_mem_flush_for(qp) != 0)
 			return -EFAULT;
 		stage->qp = qp;
 		stage->role = role;
 		stage->as = mr->attr.as;
 		stage->addr = addr;
+		stage->psn = qp->resp.epsn;
 	}
 	memcpy(stage->buf + stage->bytes, data, bytes);
 	stage->bytes += bytes;

@@ -111,7 +111,8 @@ void tp_recovery_sent(struct tp_qp *qp)
 
 void tp_recovery_seq_nak(struct tp_qp *qp)
 {
-	if (!qp->req.rnr_wait)
+	/* A repeated NAK finds the queue pair gone back already and not yet sending. */
+	if (!qp->req.rnr_wait && qp->req.snd_psn != qp->req.una)
 		retry(qp);
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The endpoint of one worker: life, receive bursts, turns at sending, timers. */
+#include <stdlib.h>
+
+#include <rte_prefetch.h>
+
+#include "tp_internal.h"
+
+#define TURN_PKTS       TP_BURST_PKTS  /* a queue pair sends at most this much before the next one may */
+#define PREFETCH_AHEAD  4
+#define PKEY_BASE_MASK  0x7fff
+#define IP4_MAPPED_OFF  12
+
+static bool alloc_tables(struct tp *tp)
+{
+	tp->qps = calloc(tp->config.max_qps, sizeof(struct tp_qp *));
+	tp->mrs = calloc(tp->config.max_mrs, sizeof(struct tp_mr));
+	tp->scratch = malloc(TP_SCRATCH_BYTES);
+	tp->stage.buf = malloc(TP_SCRATCH_BYTES);
+	return tp->qps != NULL && tp->mrs != NULL && tp->scratch != NULL && tp->stage.buf != NULL;
+}
+
+/* Keys of an earlier life of the daemon should fail, so generations start anywhere (splitmix64 steps). */
+static void scatter_generations(struct tp *tp)
+{
+	uint64_t state = tp->config.seed;
+
+	for (uint32_t i = 0; i < tp->config.max_mrs; i++) {
+		uint64_t z;
+
+		state += 0x9e3779b97f4a7c15u;
+		z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+		tp->mrs[i].gen = (uint8_t)(z >> 56);
+	}
+}
+
+struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, void *env, uint64_t now_ns)
+{
+	struct tp *tp;
+
+	if (config->max_qps == 0 || config->max_mrs == 0 || config->max_mrs >= 1u << 24)
+		return NULL;
+	tp = calloc(1, sizeof(*tp));
+	if (tp == NULL)
+		return NULL;
+	tp->config = *config;
+	if (tp->config.window_pkts == 0)
+		tp->config.window_pkts = TP_DEFAULT_WINDOW;
+	tp->ops = *ops;
+	tp->env = env;
+	tp->now_ns = now_ns;
+	base_wheel_init(&tp->wheel, now_ns);
+	TAILQ_INIT(&tp->active);
+	TAILQ_INIT(&tp->rx);
+	if (!alloc_tables(tp)) {
+		tp_destroy(tp);
+		return NULL;
+	}
+	scatter_generations(tp);
+	return tp;
+}
+
+void tp_destroy(struct tp *tp)
+{
+	if (tp == NULL)
+		return;
+	for (uint32_t i = 0; tp->qps != NULL && i < tp->config.max_qps; i++) {
+		if (tp->qps[i] != NULL)
+			tp_qp_destroy(tp, tp->qps[i]);
+	}
+	free(tp->qps);
+	free(tp->mrs);
+	free(tp->scratch);
+	free(tp->stage.buf);
+	free(tp);
+}
+
+void tp_activate(struct tp_qp *qp)
+{
+	if (qp->active)
+		return;
+	qp->active = true;
+	TAILQ_INSERT_TAIL(&qp->tp->active, qp, active_link);
+}
+
+/* ---- receive ---- */
+
+static bool state_takes(enum tp_qp_state state, bool response)
+{
+	if (response)
+		return state == TP_QPS_RTS || state == TP_QPS_SQD;
+	return state == TP_QPS_RTR || state == TP_QPS_RTS || state == TP_QPS_SQD;
+}
+
+/* IBTA annex A17.3.1: only the peer of the address vector may talk to a connected queue pair. */
+static bool from_peer(const struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+{
+	const struct wire_l2l3 *net = &qp->attr.av.net;
+	const uint8_t *ip = frame + pkt->l3_off;
+
+	if (pkt->l3_version != qp->attr.av.l3_version)
+		return false;
+	if (pkt->l3_version == 4)
+		return memcmp(ip + 12, net->dst.b + IP4_MAPPED_OFF, 4) == 0 &&
+			memcmp(ip + 16, net->src.b + IP4_MAPPED_OFF, 4) == 0;
+	return memcmp(ip + 8, net->dst.b, 16) == 0 && memcmp(ip + 24, net->src.b, 16) == 0;
+}
+
+/* The checks that requests and responses share (IBTA vol. 1, 9.6.1), in the order in which Soft-RoCE makes them. */
+static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+{
+	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
+
+	if (info->service == WIRE_SERVICE_CNP)
+		return BASE_DROP_UNSUPPORTED;
+	if (info->service != WIRE_SERVICE_RC || qp->init.type != TP_QPT_RC)
+		return BASE_DROP_QP_TYPE;
+	if (!state_takes(qp->attr.state, wire_op_is(info, WIRE_OP_RESPONSE)))
+		return BASE_DROP_QP_STATE;
+	if (!from_peer(qp, pkt, frame))
+		return BASE_DROP_QP_ADDRESS;
+	/* Ours is a full member of the default partition, so a limited one may talk to us. */
+	if ((pkt->pkey & PKEY_BASE_MASK) != (TP_DEFAULT_PKEY & PKEY_BASE_MASK))
+		return BASE_DROP_PKEY;
+	return BASE_DROP_NONE;
+}
+
+static void rx_one(struct tp *tp, struct rte_mbuf *m)
+{
+	const struct wire_pkt *pkt = TP_PKT(m);
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct tp_qp *qp = tp_qp_find(tp, pkt->dqpn);
+	enum base_drop drop = BASE_DROP_QPN;
+
+	tp->counters.rx_pkts++;
+	tp->counters.rx_bytes += pkt->frame_bytes;
+	if (qp != NULL)
+		drop = check_header(qp, pkt, frame);
+	if (drop != BASE_DROP_NONE) {
+		tp_drop(tp, drop);
+		return;
+	}
+	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE)) {
+		tp_comp_rx(qp, pkt, frame + pkt->payload_off);
+		return;
+	}
+	if (!qp->listed) {
+		qp->listed = true;
+		TAILQ_INSERT_TAIL(&tp->rx, qp, rx_link);
+	}
+	tp_resp_rx(qp, pkt, frame + pkt->payload_off);
+}
+
+void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
+{
+	struct tp_qp *qp;
+
+	tp->now_ns = now_ns;
+	for (uint32_t i = 0; i < n && i < PREFETCH_AHEAD; i++) {
+		rte_prefetch0(TP_PKT(pkts[i]));
+		rte_prefetch0(rte_pktmbuf_mtod(pkts[i], void *));
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n) {
+			rte_prefetch0(TP_PKT(pkts[i + PREFETCH_AHEAD]));
+			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
+		}
+		rx_one(tp, pkts[i]);
+	}
+	/* What is acknowledged must be in memory. */
+	tp_mem_flush(tp);
+	while ((qp = TAILQ_FIRST(&tp->rx)) != NULL) {
+		TAILQ_REMOVE(&tp->rx, qp, rx_link);
+		qp->listed = false;
+		tp_answer_now(qp);
+	}
+}
+
+/* ---- send ---- */
+
+/* Answers and requests of one queue pair share its turn; which goes first alternates. */
+static uint32_t take_turn(struct tp_qp *qp, uint32_t budget, bool *more)
+{
+	uint32_t n;
+
+	if (qp->attr.state == TP_QPS_ERR) {
+		*more = tp_qp_flush(qp);
+		return 0;
+	}
+	qp->answers_first = !qp->answers_first;
+	if (qp->answers_first) {
+		n = tp_answer_tx(qp, (budget + 1) / 2, more);
+		return n + tp_req_tx(qp, budget - n, more);
+	}
+	n = tp_req_tx(qp, (budget + 1) / 2, more);
+	return n + tp_answer_tx(qp, budget - n, more);
+}
+
+/* One turn for each queue pair that is active now, while the budget lasts. */
+static uint32_t tx_round(struct tp *tp, uint32_t budget)
+{
+	const struct tp_qp *last = TAILQ_LAST(&tp->active, tp_qp_list);
+	const struct tp_qp *turn = NULL;
+	uint32_t sent = 0;
+
+	while (sent < budget && turn != last) {
+		struct tp_qp *qp = TAILQ_FIRST(&tp->active);
+		bool more = false;
+
+		turn = qp;
+		TAILQ_REMOVE(&tp->active, qp, active_link);
+		qp->active = false;
+		sent += take_turn(qp, tp_min(budget - sent, TURN_PKTS), &more);
+		if (more)
+			tp_activate(qp);
+	}
+	return sent;
+}
+
+uint32_t tp_tx(struct tp *tp, uint32_t budget, uint64_t now_ns)
+{
+	uint32_t sent = 0, n;
+
+	tp->now_ns = now_ns;
+	do {
+		n = tx_round(tp, budget - sent);
+		sent += n;
+	} while (n > 0 && sent < budget && !TAILQ_EMPTY(&tp->active));
+	return sent;
+}
+
+bool tp_has_work(const struct tp *tp)
+{
+	return !TAILQ_EMPTY(&tp->active);
+}
+
+void tp_qp_kick(struct tp *tp, struct tp_qp *qp)
+{
+	(void)tp;
+	tp_activate(qp);
+}
+
+/* ---- time ---- */
+
+void tp_advance(struct tp *tp, uint64_t now_ns)
+{
+	tp->now_ns = now_ns;
+	base_wheel_advance(&tp->wheel, now_ns);
+}
+
+uint64_t tp_next_ns(const struct tp *tp)
+{
+	return base_wheel_next_ns(&tp->wheel);
+}
+
+const struct tp_counters *tp_counters(const struct tp *tp)
+{
+	return &tp->counters;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tp_modify.h"
+
+#include <errno.h>
+
+#define MAX_TIMEOUT 31
+#define MAX_RETRY   7
+
+struct transition {
+	bool legal;
+	uint32_t required, optional;
+};
+
+#define RTS_OPTIONAL (TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER)
+
+/* IBTA vol. 1, 10.3.1 and table 91, columns of RC. Alternate paths are not served, so they are not listed. */
+static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
+	[TP_QPS_RESET] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_INIT] = {true, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS, 0},
+	},
+	[TP_QPS_INIT] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_INIT] = {true, 0, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
+		[TP_QPS_RTR] = {true,
+			TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
+				TP_QP_MIN_RNR_TIMER,
+			TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX},
+	},
+	[TP_QPS_RTR] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_RTS] = {true,
+			TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
+			RTS_OPTIONAL},
+	},
+	[TP_QPS_RTS] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_RTS] = {true, 0, RTS_OPTIONAL},
+		[TP_QPS_SQD] = {true, 0, TP_QP_EN_SQD_ASYNC_NOTIFY},
+	},
+	[TP_QPS_SQD] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_RTS] = {true, 0, RTS_OPTIONAL},
+		[TP_QPS_SQD] = {true, 0,
+			TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
+				TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_ACCESS_FLAGS |
+				TP_QP_PKEY_INDEX | TP_QP_MIN_RNR_TIMER},
+	},
+	[TP_QPS_SQE] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+	},
+	[TP_QPS_ERR] = {
+		[TP_QPS_RESET] = {true, 0, 0},
+		[TP_QPS_ERR] = {true, 0, 0},
+	},
+};
+
+enum tp_qp_state tp_modify_next(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask)
+{
+	return (mask & TP_QP_STATE) != 0 ? attr->state : qp->attr.state;
+}
+
+static bool mtu_ok(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= TP_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
+static bool values_ok(const struct tp_qp_attr *attr, uint32_t mask)
+{
+	const uint32_t access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
+		TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_MW_BIND;
+	const struct {
+		uint32_t bit;
+		bool ok;
+	} rules[] = {
+		{TP_QP_ACCESS_FLAGS, (attr->access & ~access) == 0},
+		{TP_QP_PKEY_INDEX, attr->pkey_index == 0},
+		{TP_QP_PATH_MTU, mtu_ok(attr->mtu_bytes)},
+		{TP_QP_AV, attr->av.l3_version == 4 || attr->av.l3_version == 6},
+		{TP_QP_TIMEOUT, attr->timeout <= MAX_TIMEOUT},
+		{TP_QP_RETRY_CNT, attr->retry_cnt <= MAX_RETRY},
+		{TP_QP_RNR_RETRY, attr->rnr_retry <= MAX_RETRY},
+		{TP_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= MAX_TIMEOUT},
+		{TP_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= TP_MAX_RD_ATOMIC},
+		{TP_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic <= TP_MAX_RD_ATOMIC},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if ((mask & rules[i].bit) != 0 && !rules[i].ok)
+			return false;
+	}
+	return true;
+}
+
+int tp_modify_check(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask)
+{
+	enum tp_qp_state next = tp_modify_next(qp, attr, mask);
+	const struct transition *t;
+
+	if ((unsigned int)next > TP_QPS_ERR)
+		return -EINVAL;
+	if ((mask & TP_QP_CUR_STATE) != 0 && attr->cur_state != qp->attr.state)
+		return -EINVAL;
+	t = &transitions[qp->attr.state][next];
+	if (!t->legal || (mask & t->required) != t->required)
+		return -EINVAL;
+	if ((mask & ~(t->required | t->optional | TP_QP_STATE)) != 0)
+		return -EINVAL;
+	return values_ok(attr, mask) ? 0 : -EINVAL;
+}

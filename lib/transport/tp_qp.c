@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: life, attributes, the error state and completions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tp_internal.h"
+#include "tp_modify.h"
+#include "tp_recovery.h"
+
+#define FIRST_QPN 2   /* 0 and 1 are the management queue pairs of a port */
+
+/* ---- create, find, destroy ---- */
+
+static uint32_t index_mask(const struct tp *tp)
+{
+	uint32_t mask = 1;
+
+	while (mask < tp->config.max_qps)
+		mask <<= 1;
+	return mask - 1;
+}
+
+struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
+{
+	uint32_t i = qpn & index_mask(tp);
+
+	if (i >= tp->config.max_qps || tp->qps[i] == NULL || tp->qps[i]->qpn != qpn)
+		return NULL;
+	return tp->qps[i];
+}
+
+static int init_ok(const struct tp_qp_init *init)
+{
+	if (init->type == TP_QPT_UC || init->type == TP_QPT_UD)
+		return -EOPNOTSUPP;
+	if (init->type != TP_QPT_RC || init->sq_depth > 1u << 20 || init->rq_depth > 1u << 20)
+		return -EINVAL;
+	if (init->max_send_sge > TP_MAX_SGE || init->max_recv_sge > TP_MAX_SGE ||
+		init->max_inline_bytes > TP_MAX_INLINE_BYTES)
+		return -EINVAL;
+	return 0;
+}
+
+static int alloc_queues(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	struct tp_resp *resp = &qp->resp;
+	uint32_t slots = 1;
+
+	while (slots < qp->init.sq_depth)
+		slots <<= 1;
+	req->mask = slots - 1;
+	req->slot_bytes = tp_send_slot_bytes(qp->init.max_send_sge, qp->init.max_inline_bytes);
+	req->slots = calloc(slots, req->slot_bytes);
+	req->swr = calloc(slots, sizeof(*req->swr));
+	resp->recv_slot_bytes = tp_recv_slot_bytes(qp->init.max_recv_sge);
+	resp->recv = calloc(1, resp->recv_slot_bytes);
+	resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
+	return req->slots != NULL && req->swr != NULL && resp->recv != NULL && resp->saved != NULL ? 0 : -ENOMEM;
+}
+
+static void free_qp(struct tp_qp *qp)
+{
+	free(qp->req.slots);
+	free(qp->req.swr);
+	free(qp->resp.recv);
+	free(qp->resp.saved);
+	free(qp);
+}
+
+/* Next fit, so that a number rests as long as possible before it is used again. */
+static int place(struct tp *tp, struct tp_qp *qp)
+{
+	uint32_t n = tp->config.max_qps;
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = (tp->next_qp + k) % n;
+
+		if (tp->qps[i] != NULL || (tp->config.qpn_base | i) < FIRST_QPN)
+			continue;
+		tp->qps[i] = qp;
+		qp->qpn = tp->config.qpn_base | i;
+		tp->next_qp = (i + 1) % n;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **out, uint32_t *qpn)
+{
+	struct tp_qp *qp;
+	int rc = init_ok(init);
+
+	if (rc != 0)
+		return rc;
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return -ENOMEM;
+	qp->tp = tp;
+	qp->init = *init;
+	TAILQ_INIT(&qp->resp.answers);
+	rc = alloc_queues(qp);
+	if (rc == 0)
+		rc = place(tp, qp);
+	if (rc != 0) {
+		free_qp(qp);
+		return rc;
+	}
+	tp_qp_clear(qp);
+	*out = qp;
+	*qpn = qp->qpn;
+	return 0;
+}
+
+void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
+{
+	tp_qp_clear(qp);
+	if (qp->active)
+		TAILQ_REMOVE(&tp->active, qp, active_link);
+	tp->qps[qp->qpn & index_mask(tp)] = NULL;
+	free_qp(qp);
+}
+
+void tp_qp_clear(struct tp_qp *qp)
+{
+	struct tp_qp_attr none = {.state = TP_QPS_RESET};
+
+	qp->attr = none;
+	qp->mtu = 0;
+	qp->comm_est = false;
+	tp_recovery_reset(qp);
+	tp_req_reset(qp);
+	tp_resp_reset(qp);
+}
+
+/* ---- modify and query ---- */
+
+static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uint32_t mask)
+{
+#define COPY(bit, field)                                                                                   \
+	do {                                                                                               \
+		if ((mask & (bit)) != 0)                                                                   \
+			to->field = from->field;                                                           \
+	} while (0)
+	COPY(TP_QP_ACCESS_FLAGS, access);
+	COPY(TP_QP_PKEY_INDEX, pkey_index);
+	COPY(TP_QP_PORT, port);
+	COPY(TP_QP_AV, av);
+	COPY(TP_QP_PATH_MTU, mtu_bytes);
+	COPY(TP_QP_TIMEOUT, timeout);
+	COPY(TP_QP_RETRY_CNT, retry_cnt);
+	COPY(TP_QP_RNR_RETRY, rnr_retry);
+	COPY(TP_QP_RQ_PSN, rq_psn);
+	COPY(TP_QP_SQ_PSN, sq_psn);
+	COPY(TP_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY(TP_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY(TP_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY(TP_QP_DEST_QPN, dest_qpn);
+	COPY(TP_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+#undef COPY
+	to->rq_psn &= BASE_PSN_MASK;
+	to->sq_psn &= BASE_PSN_MASK;
+	to->dest_qpn &= BASE_PSN_MASK;
+}
+
+static void enter_rts(struct tp_qp *qp, enum tp_qp_state from)
+{
+	if (from == TP_QPS_RTR) {
+		tp_req_reset(qp);
+		tp_recovery_reset(qp);
+	}
+	tp_activate(qp);
+}
+
+static void enter(struct tp_qp *qp, enum tp_qp_state from, enum tp_qp_state next)
+{
+	qp->attr.state = next;
+	switch (next) {
+	case TP_QPS_RTR:
+		qp->mtu = qp->attr.mtu_bytes;
+		tp_resp_reset(qp);
+		break;
+	case TP_QPS_RTS:
+		enter_rts(qp, from);
+		break;
+	case TP_QPS_SQD:
+		if (from != TP_QPS_SQD)
+			qp->req.drain_told = false;
+		tp_req_check_drained(qp);
+		break;
+	default:
+		break;
+	}
+}
+
+int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns)
+{
+	enum tp_qp_state next = tp_modify_next(qp, attr, mask);
+	int rc = tp_modify_check(qp, attr, mask);
+
+	if (rc != 0)
+		return rc;
+	tp->now_ns = now_ns;
+	if (next == TP_QPS_RESET) {
+		tp_qp_clear(qp);
+		return 0;
+	}
+	if (next == TP_QPS_ERR) {
+		tp_qp_error(qp, TP_WC_SUCCESS, TP_WC_SUCCESS);
+		return 0;
+	}
+	copy_attrs(&qp->attr, attr, mask);
+	enter(qp, qp->attr.state, next);
+	return 0;
+}
+
+void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr)
+{
+	*attr = qp->attr;
+	attr->cur_state = qp->attr.state;
+	attr->sq_draining = qp->attr.state == TP_QPS_SQD && !tp_req_drained(qp);
+	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD)
+		return;
+	attr->sq_psn = qp->req.snd_max;
+	attr->rq_psn = qp->resp.epsn;
+}
+
+/* ---- completions ---- */
+
+void tp_qp_event(struct tp_qp *qp, enum tp_event event)
+{
+	qp->tp->ops.event(qp->tp->env, qp->init.cookie, event);
+}
+
+void tp_qp_complete(struct tp_qp *qp, void *cq, const struct tp_cqe *cqe)
+{
+	if (qp->tp->ops.complete(qp->tp->env, cq, cqe) == 0 || qp->attr.state == TP_QPS_ERR)
+		return;
+	/* IBTA vol. 1, 11.6.3.2: a queue pair whose completion queue overflows goes to error. */
+	tp_qp_event(qp, TP_EVENT_QP_FATAL);
+	tp_qp_error(qp, TP_WC_SUCCESS, TP_WC_SUCCESS);
+}
+
+static uint16_t send_wc_opcode(uint8_t wr_opcode)
+{
+	static const uint8_t map[] = {
+		[TP_WR_WRITE] = TP_WC_OP_WRITE,
+		[TP_WR_WRITE_IMM] = TP_WC_OP_WRITE,
+		[TP_WR_SEND] = TP_WC_OP_SEND,
+		[TP_WR_SEND_IMM] = TP_WC_OP_SEND,
+		[TP_WR_READ] = TP_WC_OP_READ,
+		[TP_WR_CMP_SWAP] = TP_WC_OP_CMP_SWAP,
+		[TP_WR_FETCH_ADD] = TP_WC_OP_FETCH_ADD,
+		[TP_WR_LOCAL_INV] = TP_WC_OP_LOCAL_INV,
+		[TP_WR_BIND_MW] = TP_WC_OP_BIND_MW,
+		[TP_WR_SEND_INV] = TP_WC_OP_SEND,
+	};
+
+	return wr_opcode < sizeof(map) ? map[wr_opcode] : TP_WC_OP_SEND;
+}
+
+void tp_qp_complete_send(struct tp_qp *qp, const struct tp_send_wqe *wqe, uint32_t bytes, enum tp_wc_status status)
+{
+	struct tp_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.qpn = qp->qpn,
+		.bytes = bytes,
+		.src_qpn = qp->attr.dest_qpn,
+		.status = (uint16_t)status,
+		.opcode = send_wc_opcode(wqe->opcode),
+		.solicited = status != TP_WC_SUCCESS,
+		.timestamp_ns = qp->tp->now_ns,
+	};
+
+	tp_qp_complete(qp, qp->init.send_cq, &cqe);
+}
+
+void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struct wire_pkt *last, uint32_t bytes)
+{
+	struct tp_cqe cqe = {
+		.wr_id = qp->resp.recv->wr_id,
+		.qpn = qp->qpn,
+		.bytes = bytes,
+		.src_qpn = qp->attr.dest_qpn,
+		.status = (uint16_t)status,
+		.opcode = TP_WC_OP_RECV,
+		.solicited = status != TP_WC_SUCCESS,
+		.timestamp_ns = qp->tp->now_ns,
+	};
+
+	if (last != NULL) {
+		if (wire_op_is(wire_opinfo(last->opcode), WIRE_OP_WRITE))
+			cqe.opcode = TP_WC_OP_RECV_WRITE_IMM;
+		if ((last->hdrs & WIRE_HDR_IMMDT) != 0) {
+			cqe.flags = TP_WC_WITH_IMM;
+			cqe.imm = last->imm;
+		}
+		if ((last->hdrs & WIRE_HDR_IETH) != 0) {
+			cqe.flags = TP_WC_WITH_INV;
+			cqe.imm = last->rkey;
+		}
+		cqe.solicited |= last->solicited;
+	}
+	qp->resp.have_recv = false;
+	tp_qp_complete(qp, qp->init.recv_cq, &cqe);
+}
+
+/* ---- error state ---- */
+
+void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status)
+{
+	if (qp->attr.state == TP_QPS_ERR)
+		return;
+	qp->attr.state = TP_QPS_ERR;
+	tp_recovery_stop(qp);
+	tp_answer_clear(qp);
+	if (send_status != TP_WC_SUCCESS && qp->req.head != qp->req.tail)
+		tp_req_complete_head(qp, send_status);
+	if (qp->resp.have_recv)
+		tp_qp_complete_recv(qp, recv_status == TP_WC_SUCCESS ? TP_WC_WR_FLUSH_ERR : recv_status, NULL, 0);
+	tp_activate(qp);
+}
+
+static bool flush_one_send(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	struct tp *tp = qp->tp;
+	int rc;
+
+	if (req->head == req->tail) {
+		struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
+
+		memset(wqe, 0, sizeof(*wqe));
+		rc = tp->ops.send_fetch(tp->env, qp->init.cookie, wqe, req->slot_bytes);
+		if (rc == 0)
+			return false;
+		tp_req_swr(qp, req->tail)->answered = false;
+		req->tail++;
+	}
+	tp_req_complete_head(qp, TP_WC_WR_FLUSH_ERR);
+	return true;
+}
+
+static bool flush_one_recv(struct tp_qp *qp)
+{
+	struct tp_resp *resp = &qp->resp;
+	struct tp *tp = qp->tp;
+
+	memset(resp->recv, 0, sizeof(*resp->recv));
+	if (tp->ops.recv_fetch(tp->env, qp->init.cookie, resp->recv, resp->recv_slot_bytes) == 0)
+		return false;
+	tp_qp_complete_recv(qp, TP_WC_WR_FLUSH_ERR, NULL, 0);
+	return true;
+}
+
+bool tp_qp_flush(struct tp_qp *qp)
+{
+	for (uint32_t i = 0; i < TP_FLUSH_BURST; i++) {
+		bool sent = flush_one_send(qp), received = flush_one_recv(qp);
+
+		if (!sent && !received)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requester, sending side (IBTA vol. 1, 9.7.2 to 9.7.5.1). Work requests are fetched one at a time, get
+ * their PSNs at once and are sent in order. Going back (tp_recovery.c) just moves snd and snd_psn; the same
+ * code then sends again, a READ from the first byte that is missing.
+ */
+#include "tp_internal.h"
+#include "tp_recovery.h"
+
+/* How a work request becomes packets. */
+struct kind {
+	uint8_t first, middle, last, only;
+	bool known;
+	bool answered;
+	bool may_inline;
+	bool tells_solicited;
+};
+
+#define SENDS(l, o, se)                                                                                    \
+	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se}
+#define WRITES(l, o, se)                                                                                   \
+	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se}
+#define ANSWERED(op) {op, op, op, op, true, true, false, false}
+
+static const struct kind kinds[] = {
+	[TP_WR_WRITE] = WRITES(LAST, ONLY, false),
+	[TP_WR_WRITE_IMM] = WRITES(LAST_IMM, ONLY_IMM, true),
+	[TP_WR_SEND] = SENDS(LAST, ONLY, true),
+	[TP_WR_SEND_IMM] = SENDS(LAST_IMM, ONLY_IMM, true),
+	[TP_WR_SEND_INV] = SENDS(LAST_INV, ONLY_INV, true),
+	[TP_WR_READ] = ANSWERED(WIRE_RC_READ_REQUEST),
+	[TP_WR_CMP_SWAP] = ANSWERED(WIRE_RC_COMPARE_SWAP),
+	[TP_WR_FETCH_ADD] = ANSWERED(WIRE_RC_FETCH_ADD),
+};
+
+static const struct kind *kind_of(const struct tp_send_wqe *wqe)
+{
+	static const struct kind unknown;
+
+	return wqe->opcode < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[wqe->opcode] : &unknown;
+}
+
+static const struct tp_sge *sgl_of(const struct tp_send_wqe *wqe)
+{
+	return (const struct tp_sge *)(const void *)(wqe + 1);
+}
+
+void tp_req_reset(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	uint32_t psn = qp->attr.sq_psn;
+
+	req->head = req->snd = req->tail = 0;
+	req->una = req->snd_psn = req->snd_max = req->alloc_psn = psn;
+	req->since_ackreq = 0;
+	req->rd_out = 0;
+	req->drain_told = false;
+}
+
+void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
+{
+	struct tp_req *req = &qp->req;
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->head);
+	const struct tp_swr *swr = tp_req_swr(qp, req->head);
+	bool tell = status != TP_WC_SUCCESS || qp->init.sq_sig_all || (wqe->flags & TP_SEND_SIGNALED) != 0;
+
+	if (req->snd == req->head)
+		req->snd++;      /* answered late, before it was sent again */
+	else if (swr->answered)
+		req->rd_out--;
+	req->head++;
+	/* First the slot, so that who sees the completion may post at once. */
+	qp->tp->ops.send_retire(qp->tp->env, qp->init.cookie, 1);
+	if (tell)
+		tp_qp_complete_send(qp, wqe, swr->bytes, status);
+}
+
+/* ---- draining (10.3.1, SQD) ---- */
+
+static bool begun(const struct tp_qp *qp)
+{
+	const struct tp_req *req = &qp->req;
+
+	return req->snd != req->tail && req->snd_psn != tp_req_swr(qp, req->snd)->psn;
+}
+
+bool tp_req_drained(const struct tp_qp *qp)
+{
+	return qp->req.una == qp->req.snd_max && !begun(qp);
+}
+
+void tp_req_check_drained(struct tp_qp *qp)
+{
+	if (qp->attr.state != TP_QPS_SQD || qp->req.drain_told || !tp_req_drained(qp))
+		return;
+	qp->req.drain_told = true;
+	if (qp->attr.en_sqd_async_notify != 0)
+		tp_qp_event(qp, TP_EVENT_SQ_DRAINED);
+}
+
+/* ---- fetch and check of work requests (10.7.3, 11.6.2) ---- */
+
+static enum tp_wc_status check_sgl(const struct tp_qp *qp, const struct tp_send_wqe *wqe, struct tp_swr *swr)
+{
+	const struct tp_sge *sge = sgl_of(wqe);
+	uint64_t bytes = 0;
+
+	if (wqe->num_sge > qp->init.max_send_sge)
+		return TP_WC_LOC_QP_OP_ERR;
+	for (uint32_t i = 0; i < wqe->num_sge; i++)
+		bytes += sge[i].bytes;
+	if (bytes > TP_MAX_MSG_BYTES)
+		return TP_WC_LOC_LEN_ERR;
+	swr->bytes = (uint32_t)bytes;
+	if (!tp_mem_sgl_ok(qp, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
+		return TP_WC_LOC_PROT_ERR;
+	return TP_WC_SUCCESS;
+}
+
+static enum tp_wc_status check_body(const struct tp_qp *qp, const struct tp_send_wqe *wqe, struct tp_swr *swr)
+{
+	if ((wqe->flags & TP_SEND_INLINE) == 0)
+		return check_sgl(qp, wqe, swr);
+	if (!kind_of(wqe)->may_inline || wqe->num_sge != 0)
+		return TP_WC_LOC_QP_OP_ERR;
+	if (wqe->inline_bytes > qp->init.max_inline_bytes)
+		return TP_WC_LOC_LEN_ERR;
+	swr->bytes = wqe->inline_bytes;
+	return TP_WC_SUCCESS;
+}
+
+static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_wqe *wqe, struct tp_swr *swr)
+{
+	const struct kind *kind = kind_of(wqe);
+	enum tp_wc_status status;
+
+	if (!kind->known)
+		return TP_WC_LOC_QP_OP_ERR;
+	swr->answered = kind->answered;
+	/* With no resources for it at the peer it could never be sent. */
+	if (kind->answered && qp->attr.max_rd_atomic == 0)
+		return TP_WC_LOC_QP_OP_ERR;
+	status = check_body(qp, wqe, swr);
+	if (status != TP_WC_SUCCESS || !kind->answered || wqe->opcode == TP_WR_READ)
+		return status;
+	if (swr->bytes < sizeof(uint64_t))
+		return TP_WC_LOC_LEN_ERR;
+	swr->bytes = sizeof(uint64_t);
+	return TP_WC_SUCCESS;
+}
+
+static bool fetch(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
+	struct tp_swr *swr = tp_req_swr(qp, req->tail);
+	int rc;
+
+	if (req->tail - req->head >= qp->init.sq_depth)
+		return false;
+	memset(wqe, 0, sizeof(*wqe));
+	rc = qp->tp->ops.send_fetch(qp->tp->env, qp->init.cookie, wqe, req->slot_bytes);
+	if (rc == 0)
+		return false;
+	memset(swr, 0, sizeof(*swr));
+	swr->psn = req->alloc_psn;
+	swr->err = (uint16_t)(rc < 0 ? TP_WC_LOC_QP_OP_ERR : check_wqe(qp, wqe, swr));
+	swr->n_psn = swr->err != TP_WC_SUCCESS ? 1 : tp_npkts(swr->bytes, qp->mtu);
+	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
+	req->tail++;
+	return true;
+}
+
+/* ---- what may be sent now ---- */
+
+/* Limits on starting a work request: draining, reads and atomics in flight, fence, PSN space. */
+static bool may_start(const struct tp_qp *qp, const struct tp_swr *swr)
+{
+	const struct tp_req *req = &qp->req;
+	uint32_t ahead = tp_psn_dist(req->snd_psn, req->una);
+
+	if (qp->attr.state == TP_QPS_SQD && req->snd_psn == req->snd_max)
+		return false;
+	if (swr->answered && req->rd_out >= qp->attr.max_rd_atomic)
+		return false;
+	if ((tp_req_wqe(qp, req->snd)->flags & TP_SEND_FENCE) != 0 && req->rd_out != 0)
+		return false;
+	return ahead == 0 || ahead + swr->n_psn <= TP_MAX_PSN_SPAN;
+}
+
+/* The work request to go on with; NULL: none, or it has to wait for an answer. */
+static struct tp_swr *next_swr(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	struct tp_swr *swr;
+
+	if (tp_psn_dist(req->snd_psn, req->una) >= qp->tp->config.window_pkts)
+		return NULL;
+	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !fetch(qp)))
+		return NULL;
+	swr = tp_req_swr(qp, req->snd);
+	if (swr->err != TP_WC_SUCCESS) {
+		/* Completions come in order: what is before it has its answer first. */
+		if (req->snd == req->head && qp->attr.state == TP_QPS_RTS)
+			tp_qp_error(qp, (enum tp_wc_status)swr->err, TP_WC_SUCCESS);
+		return NULL;
+	}
+	if (req->snd_psn == swr->psn && !may_start(qp, swr))
+		return NULL;
+	/* A READ in its middle is sent again as a request of its own. */
+	if (swr->answered && req->snd_psn != swr->psn && req->rd_out >= qp->attr.max_rd_atomic)
+		return NULL;
+	return swr;
+}
+
+/* ---- packets ---- */
+
+static void sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
+{
+	struct tp_req *req = &qp->req;
+
+	req->snd_psn = psn;
+	if (tp_psn_dist(psn, req->una) > tp_psn_dist(req->snd_max, req->una))
+		req->snd_max = psn;
+	if (psn == base_psn_add(swr->psn, swr->n_psn))
+		req->snd++;
+}
+
+static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
+{
+	struct tp_req *req = &qp->req;
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
+	struct rte_mbuf *m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
+	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
+	struct wire_pkt *pkt;
+
+	if (m == NULL)
+		return false;
+	pkt = TP_PKT(m);
+	pkt->ack_req = 1;
+	pkt->va = wqe->remote_addr + off;
+	pkt->rkey = wqe->rkey;
+	pkt->dma_bytes = swr->bytes - off;
+	if (wqe->opcode == TP_WR_CMP_SWAP) {
+		pkt->swap_add = wqe->atomic.swap;
+		pkt->compare = wqe->atomic.compare_add;
+	} else if (wqe->opcode == TP_WR_FETCH_ADD) {
+		pkt->swap_add = wqe->atomic.compare_add;
+	}
+	tp_pkt_send(qp, m, NULL, 0);
+	swr->asked_psn = req->snd_psn;
+	req->rd_out++;
+	req->since_ackreq = 0;
+	sent_to(qp, swr, base_psn_add(swr->psn, swr->n_psn));
+	return true;
+}
+
+static uint8_t opcode_at(const struct kind *kind, bool first, bool last)
+{
+	if (first)
+		return last ? kind->only : kind->first;
+	return last ? kind->last : kind->middle;
+}
+
+/* AckReq: on what ends a message, and often enough that a window never fills without one. */
+static bool wants_ack(struct tp_qp *qp, bool last)
+{
+	uint32_t every = tp_min(qp->tp->config.window_pkts / 2, TP_BURST_PKTS);
+
+	if (++qp->req.since_ackreq < every && !last)
+		return false;
+	qp->req.since_ackreq = 0;
+	return true;
+}
+
+static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t *data, uint32_t bytes)
+{
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	const struct kind *kind = kind_of(wqe);
+	uint32_t psn = qp->req.snd_psn;
+	bool first = psn == swr->psn, last = base_psn_add(psn, 1) == base_psn_add(swr->psn, swr->n_psn);
+	struct rte_mbuf *m = tp_pkt_begin(qp, opcode_at(kind, first, last), psn);
+	struct wire_pkt *pkt;
+
+	if (m == NULL)
+		return false;
+	pkt = TP_PKT(m);
+	pkt->ack_req = wants_ack(qp, last);
+	pkt->solicited = last && kind->tells_solicited && (wqe->flags & TP_SEND_SOLICITED) != 0;
+	pkt->va = wqe->remote_addr;
+	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
+	pkt->dma_bytes = swr->bytes;
+	pkt->imm = wqe->imm;
+	tp_pkt_send(qp, m, data, bytes);
+	sent_to(qp, swr, base_psn_add(psn, 1));
+	return true;
+}
+
+/* Sends up to n packets of a SEND or WRITE with one read of client memory; how many were sent. */
+static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
+{
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu;
+	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)(swr->bytes - off));
+	const uint8_t *data = (const uint8_t *)(wqe + 1) + off;
+	uint32_t sent = 0;
+
+	if (bytes != 0 && (wqe->flags & TP_SEND_INLINE) == 0) {
+		data = tp_mem_gather(qp->tp, qp, sgl_of(wqe), wqe->num_sge, off, bytes);
+		if (data == NULL) {
+			swr->err = TP_WC_LOC_PROT_ERR;
+			return 0;
+		}
+	}
+	do {
+		uint32_t piece = tp_min(bytes, qp->mtu);
+
+		if (!send_piece(qp, swr, data, piece))
+			break;
+		data += piece;
+		bytes -= piece;
+		sent++;
+	} while (bytes > 0);
+	return sent;
+}
+
+static uint32_t send_some(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
+{
+	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
+	uint32_t window = qp->tp->config.window_pkts - tp_psn_dist(qp->req.snd_psn, qp->req.una);
+
+	if (swr->answered)
+		return send_answered(qp, swr) ? 1 : 0;
+	n = tp_min(tp_min(left, window), tp_min(budget, TP_BURST_PKTS));
+	return send_pieces(qp, swr, n);
+}
+
+uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
+{
+	uint32_t sent = 0;
+
+	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD)
+		return 0;
+	while (!qp->req.rnr_wait) {
+		struct tp_swr *swr;
+		uint32_t n;
+
+		if (sent == budget) {
+			*more = true;
+			break;
+		}
+		swr = next_swr(qp);
+		if (swr == NULL)
+			break;
+		n = send_some(qp, swr, budget - sent);
+		sent += n;
+		if (n == 0 && swr->err == TP_WC_SUCCESS) {
+			/* Out of packet buffers: try again in the next turn. */
+			*more = true;
+			break;
+		}
+	}
+	if (sent != 0 && qp->attr.state != TP_QPS_ERR)
+		tp_recovery_sent(qp);
+	return sent;
+}
