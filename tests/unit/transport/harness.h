@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two transport endpoints back to back under a virtual clock. What one emits runs through a pipe that can
+ * lose, repeat, delay and damage frames, by seed or by a script; the other gets it parsed and with the ICRC
+ * checked, as from a port. Frames, completions and events are recorded for the tests to look at.
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tp.h"
+#include "wire_icrc.h"
+
+#define HX_MEM_BYTES  (1u << 20)
+#define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
+#define HX_PD         7
+#define HX_RING       256
+#define HX_SLOT_BYTES 320
+#define HX_MAX_CQE    4096
+#define HX_MAX_LOG    65536
+#define HX_MS         1000000ull
+#define HX_S          1000000000ull
+#define HX_QPS        8                 /* connected pairs at most */
+
+struct hx_world;
+
+enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE };
+/* Decides what becomes of the n-th frame (from 0) that side `from` emits. */
+typedef enum hx_fate (*hx_script)(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt);
+
+struct hx_options {
+	uint32_t mtu;               /* 0: 1024 */
+	uint32_t psn;               /* both directions start here */
+	uint32_t window;
+	uint8_t l3_version;         /* 0: 4 */
+	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
+	bool sig_none;              /* not sq_sig_all */
+	bool stay_in_reset;
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;   /* 0: 8 (1 ms), 7, 7, 1; HX_ZERO for 0 */
+	uint8_t rd_atomic, dest_rd_atomic;                      /* 0: 4 */
+	uint32_t n_qps;             /* 0: 1 */
+	uint64_t seed;              /* 0: no random faults */
+	uint32_t lose, repeat, delay, damage;                   /* per mille, with seed */
+};
+#define HX_ZERO 0xff
+
+struct hx_qp {
+	struct hx_side *side;
+	struct tp_qp *qp;
+	uint32_t qpn;
+	uint8_t (*sq)[HX_SLOT_BYTES];
+	uint8_t (*rq)[HX_SLOT_BYTES];
+	uint32_t sq_prod, sq_fetch, sq_retired;
+	uint32_t rq_prod, rq_fetch;
+	int fetch_error;            /* what the next fetch of a posted request returns instead of 1 */
+	uint32_t events[8];         /* count by enum tp_event */
+};
+
+struct hx_cq {
+	struct tp_cqe cqe[HX_MAX_CQE];
+	uint32_t n, polled;
+	uint32_t limit;
+};
+
+struct hx_side {
+	struct hx_world *w;
+	struct tp *tp;
+	struct hx_qp qps[HX_QPS];
+	struct hx_cq send_cq, recv_cq;
+	uint8_t *mem;
+	uint32_t key;               /* of a region over mem with all rights */
+	bool fail_read, fail_write;
+	uint32_t mem_reads, mem_writes;
+	uint32_t empty_pools;       /* so many packet allocations fail */
+	uint32_t emitted;
+};
+
+struct hx_logged {
+	int from;
+	uint64_t at_ns;
+	struct wire_pkt pkt;
+};
+
+struct hx_frame;
+
+struct hx_world {
+	struct hx_options o;
+	uint64_t now_ns;
+	struct hx_side side[2];
+	struct hx_frame *first, *last;
+	hx_script script;
+	bool cut;                   /* emitted frames are only recorded */
+	uint64_t rng;
+	struct hx_logged *log;
+	uint32_t n_log;
+	uint32_t frames_out;        /* mbufs not freed */
+	uint64_t bad_icrc;
+};
+
+/* A scatter/gather entry: offset in the side's memory and length. */
+struct hx_piece {
+	uint32_t off, bytes;
+};
+
+struct hx_world *hx_new(const struct hx_options *o);
+void hx_free(struct hx_world *w);
+/* Runs both sides until nothing is left to do, or for at most ns. */
+void hx_run(struct hx_world *w, uint64_t ns);
+uint32_t hx_random(struct hx_world *w, uint32_t below);
+
+/* Brings queue pair i of both sides from RESET to RTS. */
+void hx_connect(struct hx_world *w, uint32_t i);
+int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state);
+void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr);
+
+/* Work requests; wqe carries what is not about local memory. Returns wr_id. */
+uint64_t hx_post(struct hx_qp *q, const struct tp_send_wqe *wqe, const struct hx_piece *pieces, uint32_t n);
+uint64_t hx_post_inline(struct hx_qp *q, const struct tp_send_wqe *wqe, const void *data, uint32_t bytes);
+uint64_t hx_post_raw(struct hx_qp *q, const struct tp_send_wqe *wqe, const struct tp_sge *sge, uint32_t n);
+uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n);
+uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n);
+/* A one-piece operation of side 0's queue pair 0. */
+uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_t off, uint32_t bytes,
+	uint32_t remote_off);
+
+/* Next completion; fails the test if there is none. */
+const struct tp_cqe *hx_poll(struct hx_cq *cq);
+void hx_expect(struct hx_cq *cq, uint64_t wr_id, enum tp_wc_status status);
+void hx_expect_none(const struct hx_world *w);
+
+/* Hands a crafted packet to side `to`, as if its peer had sent it. Fields of the peer are filled in. */
+void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payload, uint32_t bytes);
+/* The same without touching pad and addresses. */
+void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
+	uint32_t bytes);
+
+/* Frames that a side has emitted with this opcode; the latest of all it emitted. */
+uint32_t hx_count(const struct hx_world *w, int from, uint8_t opcode);
+const struct wire_pkt *hx_last(const struct hx_world *w, int from);
+
+void hx_fill(uint8_t *at, size_t bytes, uint32_t seed);
+enum tp_qp_state hx_state(const struct hx_qp *q);
+
+#endif
