@@ -13,7 +13,7 @@ need ss ib_write_bw rping ibv_rc_pingpong
 
 # bridge_end NS: a bridge over the veth end; the daemon's tap joins when it is there
 bridge_end() {
-	in_ns "$1" sysctl -qw net.ipv6.conf.default.disable_ipv6=1
+	in_ns "$1" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
 	ip -n "$(ns "$1")" link add name joint mtu 4200 type bridge mcast_snooping 0
 	quiet_if "$1" joint 4200
 	ip -n "$(ns "$1")" link set dev port master joint

@@ -123,16 +123,31 @@ class Image:
             subprocess.run(cmd, shell=True, cwd=self.root, stdout=f, check=True)
 
 
+def kernel_package():
+    """Name of the package that holds Debian's current kernel, None when apt has no lists."""
+    out = subprocess.run(["apt-cache", "depends", "linux-image-amd64"], capture_output=True, text=True)
+    found = re.search(r"Depends: (linux-image-\d\S+)", out.stdout)
+    return found and found.group(1)
+
+
 def fetch_kernel(cache):
     """Download and unpack Debian's current kernel package; returns the directory."""
-    depends = run("apt-cache", "depends", "linux-image-amd64")
-    package = re.search(r"Depends: (linux-image-\d\S+)", depends).group(1)
+    package = kernel_package()
+    if package is None:
+        run("apt-get", "update", "-qq")
+        package = kernel_package()
+    if package is None:
+        sys.exit("rxe_guest: apt knows no package linux-image-amd64")
     tree = cache / package
     if (tree / "done").exists():
         return tree
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
-    run("apt-get", "-o", "APT::Sandbox::User=root", "download", package, cwd=tree)
+    download = ["apt-get", "-o", "APT::Sandbox::User=root", "download", package]
+    if subprocess.run(download, cwd=tree, capture_output=True).returncode != 0:
+        # the lists may be older than the archive
+        run("apt-get", "update", "-qq")
+        run(*download, cwd=tree)
     deb = next(tree.glob("*.deb"))
     run("dpkg", "-x", str(deb), str(tree))
     deb.unlink()
