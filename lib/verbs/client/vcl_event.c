@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Asynchronous events of a context. */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "vcl_ibv.h"
+
+enum element { ELEMENT_PORT, ELEMENT_QP, ELEMENT_CQ, ELEMENT_UNSERVED };
+
+static enum element element_of(uint32_t type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return ELEMENT_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return ELEMENT_QP;
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_GID_CHANGE:
+		return ELEMENT_PORT;
+	default:
+		return ELEMENT_UNSERVED;
+	}
+}
+
+/* Fills in an event and counts it at its object. False: it names an object that is gone. */
+static bool take(struct vcl_context *ctx, const struct vc_async_msg *msg, struct ibv_async_event *event)
+{
+	void *object;
+
+	memset(event, 0, sizeof(*event));
+	event->event_type = msg->type;
+	switch (element_of(msg->type)) {
+	case ELEMENT_PORT:
+		event->element.port_num = VCL_PORT;
+		return true;
+	case ELEMENT_UNSERVED:
+		return false;
+	default:
+		break;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	object = vcl_table_get(&ctx->cookies, msg->cookie);
+	if (object != NULL && element_of(msg->type) == ELEMENT_QP) {
+		((struct vcl_qp *)object)->async_events++;
+		event->element.qp = object;
+	} else if (object != NULL) {
+		((struct vcl_cq *)object)->async_events++;
+		event->element.cq = object;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return object != NULL;
+}
+
+/* The daemon's end is closed. The program is told once; asking again is an error and never a wait. */
+static int device_fatal(struct vcl_context *ctx, struct ibv_async_event *event)
+{
+	bool again;
+
+	vcl_conn_kill(&ctx->conn);
+	pthread_mutex_lock(&ctx->lock);
+	again = ctx->fatal_reported;
+	ctx->fatal_reported = true;
+	pthread_mutex_unlock(&ctx->lock);
+	if (again) {
+		errno = EIO;
+		return -1;
+	}
+	memset(event, 0, sizeof(*event));
+	event->event_type = IBV_EVENT_DEVICE_FATAL;
+	return 0;
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct vcl_context *ctx = vcl_context(context);
+	struct vc_async_msg msg;
+	ssize_t n;
+
+	do {
+		n = recv(context->async_fd, &msg, sizeof(msg), 0);
+		if (n < 0)
+			return -1;
+		if (n != (ssize_t)sizeof(msg))
+			return device_fatal(ctx, event);
+	} while (!take(ctx, &msg, event));
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_cq *cq = event->element.cq;
+
+	switch (element_of(event->event_type)) {
+	case ELEMENT_QP:
+		pthread_mutex_lock(&qp->mutex);
+		qp->events_completed++;
+		pthread_cond_signal(&qp->cond);
+		pthread_mutex_unlock(&qp->mutex);
+		break;
+	case ELEMENT_CQ:
+		pthread_mutex_lock(&cq->mutex);
+		cq->async_events_completed++;
+		pthread_cond_signal(&cq->cond);
+		pthread_mutex_unlock(&cq->mutex);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: control. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vcl_ibv.h"
+
+static int place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
+	uint32_t slot_bytes, uint32_t least_slot_bytes)
+{
+	if (depth == 0 || (depth & (depth - 1)) != 0 || slot_bytes < least_slot_bytes)
+		return -EPROTO;
+	ring->queue = vcl_shm_at(ctx, offset, sizeof(struct vc_queue) + (uint64_t)depth * slot_bytes);
+	if (ring->queue == NULL)
+		return -EPROTO;
+	ring->slots = (uint8_t *)(ring->queue + 1);
+	ring->depth = depth;
+	ring->slot_bytes = slot_bytes;
+	pthread_spin_init(&ring->lock, PTHREAD_PROCESS_PRIVATE);
+	return 0;
+}
+
+static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct vc_reply *reply)
+{
+	uint32_t sge = reply->qp.max_send_sge, recv_sge = reply->qp.max_recv_sge, data = reply->qp.max_inline_bytes;
+	int err;
+
+	if (sge > TP_MAX_SGE || recv_sge > TP_MAX_SGE || data > TP_MAX_INLINE_BYTES || reply->qp.slot >= VC_MAX_QPS)
+		return -EPROTO;
+	err = place_ring(ctx, &qp->sq, reply->qp.sq_offset, reply->qp.sq_depth, reply->qp.sq_slot_bytes,
+		tp_send_slot_bytes(sge, data));
+	if (err == 0)
+		err = place_ring(ctx, &qp->rq, reply->qp.rq_offset, reply->qp.rq_depth, reply->qp.rq_slot_bytes,
+			tp_recv_slot_bytes(recv_sge));
+	if (err != 0)
+		return err;
+	qp->sq.max_sge = sge;
+	qp->rq.max_sge = recv_sge;
+	qp->max_inline_bytes = data;
+	qp->doorbell = &ctx->shm->doorbell[reply->qp.slot / 64];
+	qp->doorbell_bit = 1ull << (reply->qp.slot % 64);
+	qp->cap = (struct ibv_qp_cap){reply->qp.sq_depth, reply->qp.rq_depth, sge, recv_sge, data};
+	return 0;
+}
+
+static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
+{
+	struct vc_request req = {.op = VC_CREATE_QP};
+	struct vc_reply reply;
+	int err;
+
+	req.create_qp.pd = qp->ibv.pd->handle;
+	req.create_qp.send_cq = qp->ibv.send_cq->handle;
+	req.create_qp.recv_cq = qp->ibv.recv_cq->handle;
+	req.create_qp.type = qp->ibv.qp_type;
+	req.create_qp.sq_sig_all = qp->sq_sig_all != 0;
+	req.create_qp.max_send_wr = qp->cap.max_send_wr;
+	req.create_qp.max_recv_wr = qp->cap.max_recv_wr;
+	req.create_qp.max_send_sge = qp->cap.max_send_sge;
+	req.create_qp.max_recv_sge = qp->cap.max_recv_sge;
+	req.create_qp.max_inline_bytes = qp->cap.max_inline_data;
+	req.create_qp.cookie = qp->cookie;
+	err = vcl_call(&ctx->conn, &req, &reply);
+	if (err != 0)
+		return err;
+	qp->ibv.handle = reply.qp.handle;
+	qp->ibv.qp_num = reply.qp.qpn;
+	err = take_reply(ctx, qp, &reply);
+	if (err != 0)
+		(void)vcl_call_handle(&ctx->conn, VC_DESTROY_QP, reply.qp.handle, NULL);
+	return err;
+}
+
+static struct vcl_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct vcl_qp *qp = calloc(1, sizeof(*qp));
+
+	if (qp == NULL)
+		return NULL;
+	qp->ibv.context = pd->context;
+	qp->ibv.qp_context = attr->qp_context;
+	qp->ibv.pd = pd;
+	qp->ibv.send_cq = attr->send_cq;
+	qp->ibv.recv_cq = attr->recv_cq;
+	qp->ibv.qp_type = attr->qp_type;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->cap = attr->cap;
+	qp->sq_sig_all = attr->sq_sig_all;
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	return qp;
+}
+
+static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
+		return -EOPNOTSUPP;
+	if (attr->srq != NULL)
+		return -EOPNOTSUPP;
+	if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->context != pd->context ||
+		attr->recv_cq->context != pd->context)
+		return -EINVAL;
+	return 0;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct vcl_context *ctx = vcl_context(pd->context);
+	int err = check_init(pd, attr);
+	struct vcl_qp *qp;
+
+	qp = err == 0 ? new_qp(pd, attr) : NULL;
+	if (qp == NULL) {
+		errno = err != 0 ? -err : ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	qp->cookie = vcl_table_add(&ctx->cookies, qp);
+	pthread_mutex_unlock(&ctx->lock);
+	err = qp->cookie == 0 ? -ENOMEM : create_at_daemon(ctx, qp);
+	if (err != 0) {
+		pthread_mutex_lock(&ctx->lock);
+		vcl_table_remove(&ctx->cookies, qp->cookie);
+		pthread_mutex_unlock(&ctx->lock);
+		free(qp);
+		errno = -err;
+		return NULL;
+	}
+	attr->cap = qp->cap;
+	return &qp->ibv;
+}
+
+/* Extended creation as far as it says no more than the plain one. */
+struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t served = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+	if ((attr->comp_mask & ~served) != 0 ||
+		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != ctx) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
+}
+
+/* No QP has the wr_* calls yet. */
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	(void)qp;
+	return NULL;
+}
+
+int ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	struct vcl_context *ctx = vcl_context(ibv->context);
+	struct vcl_qp *qp = vcl_qp(ibv);
+	int err = vcl_call_handle(&ctx->conn, VC_DESTROY_QP, ibv->handle, NULL);
+
+	if (err != 0 && err != -EIO)
+		return vcl_errno(err);
+	vcl_cq_purge(ibv->send_cq, ibv->qp_num);
+	if (ibv->recv_cq != ibv->send_cq)
+		vcl_cq_purge(ibv->recv_cq, ibv->qp_num);
+	pthread_mutex_lock(&ctx->lock);
+	vcl_table_remove(&ctx->cookies, qp->cookie);
+	pthread_mutex_unlock(&ctx->lock);
+	vcl_wait_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, qp->async_events);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	pthread_spin_destroy(&qp->sq.lock);
+	pthread_spin_destroy(&qp->rq.lock);
+	free(qp);
+	return 0;
+}
+
+/* ---- attributes ---- */
+
+static void attr_to_contract(const struct ibv_qp_attr *in, uint32_t mask, struct vc_qp_attr *out)
+{
+	*out = (struct vc_qp_attr){
+		.mask = mask,
+		.state = in->qp_state,
+		.cur_state = in->cur_qp_state,
+		.access = in->qp_access_flags & ~(uint32_t)IBV_ACCESS_OPTIONAL_RANGE,
+		.qkey = in->qkey,
+		.rq_psn = in->rq_psn,
+		.sq_psn = in->sq_psn,
+		.dest_qpn = in->dest_qp_num,
+		.path_mtu = (uint8_t)in->path_mtu,
+		.timeout = in->timeout,
+		.retry_cnt = in->retry_cnt,
+		.rnr_retry = in->rnr_retry,
+		.min_rnr_timer = in->min_rnr_timer,
+		.max_rd_atomic = in->max_rd_atomic,
+		.max_dest_rd_atomic = in->max_dest_rd_atomic,
+		.en_sqd_async_notify = in->en_sqd_async_notify,
+		.port = in->port_num,
+		.pkey_index = in->pkey_index,
+	};
+	if ((mask & IBV_QP_AV) != 0)
+		vcl_av_from_attr(&out->av, &in->ah_attr);
+}
+
+static void attr_from_contract(const struct vc_qp_attr *in, struct ibv_qp_attr *out)
+{
+	*out = (struct ibv_qp_attr){
+		.qp_state = in->state,
+		.cur_qp_state = in->state,
+		.path_mtu = in->path_mtu,
+		.qkey = in->qkey,
+		.rq_psn = in->rq_psn,
+		.sq_psn = in->sq_psn,
+		.dest_qp_num = in->dest_qpn,
+		.qp_access_flags = in->access,
+		.pkey_index = in->pkey_index,
+		.en_sqd_async_notify = in->en_sqd_async_notify,
+		.sq_draining = in->sq_draining,
+		.max_rd_atomic = in->max_rd_atomic,
+		.max_dest_rd_atomic = in->max_dest_rd_atomic,
+		.min_rnr_timer = in->min_rnr_timer,
+		.port_num = in->port,
+		.timeout = in->timeout,
+		.retry_cnt = in->retry_cnt,
+		.rnr_retry = in->rnr_retry,
+	};
+	vcl_av_to_attr(&out->ah_attr, &in->av);
+}
+
+/* After a reset the daemon takes all that was posted as gone; indices run on. */
+static void forget_completions(struct ibv_qp *qp)
+{
+	vcl_cq_purge(qp->send_cq, qp->qp_num);
+	if (qp->recv_cq != qp->send_cq)
+		vcl_cq_purge(qp->recv_cq, qp->qp_num);
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct vcl_context *ctx = vcl_context(qp->context);
+	struct vc_request req = {.op = VC_MODIFY_QP};
+	uint32_t mask = (uint32_t)attr_mask;
+	int err;
+
+	if (((mask & IBV_QP_AV) != 0 && attr->ah_attr.is_global == 0) ||
+		((mask & IBV_QP_PORT) != 0 && attr->port_num != VCL_PORT) ||
+		((mask & IBV_QP_PKEY_INDEX) != 0 && attr->pkey_index != 0))
+		return vcl_errno(-EINVAL);
+	req.modify_qp.handle = qp->handle;
+	attr_to_contract(attr, mask, &req.modify_qp.attr);
+	err = vcl_call(&ctx->conn, &req, NULL);
+	if (err != 0)
+		return vcl_errno(err);
+	if ((mask & IBV_QP_STATE) == 0)
+		return 0;
+	__atomic_store_n(&qp->state, attr->qp_state, __ATOMIC_RELAXED);
+	if (attr->qp_state == IBV_QPS_RESET)
+		forget_completions(qp);
+	return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr *init_attr)
+{
+	struct vcl_qp *qp = vcl_qp(ibv);
+	struct vc_reply reply;
+	int err = vcl_call_handle(&vcl_context(ibv->context)->conn, VC_QUERY_QP, ibv->handle, &reply);
+
+	(void)attr_mask; /* a hint of what the caller needs: all is given */
+	if (err != 0)
+		return vcl_errno(err);
+	attr_from_contract(&reply.qp_attr, attr);
+	attr->cap = qp->cap;
+	__atomic_store_n(&ibv->state, attr->qp_state, __ATOMIC_RELAXED);
+	*init_attr = (struct ibv_qp_init_attr){
+		.qp_context = ibv->qp_context,
+		.send_cq = ibv->send_cq,
+		.recv_cq = ibv->recv_cq,
+		.cap = qp->cap,
+		.qp_type = ibv->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	return 0;
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	(void)qp;
+	(void)op;
+	(void)flags;
+	return 0; /* not promised */
+}
