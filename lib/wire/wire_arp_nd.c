@@ -27,6 +27,8 @@
 #define ND_OPT_SOURCE   1
 #define ND_OPT_TARGET   2
 #define ND_HOP_LIMIT    255
+#define MAC_GROUP       0x01 /* of the first byte */
+#define IP4_GROUPS      224  /* first byte of the first multicast address; above lies no unicast one */
 #define NA_ROUTER       0x80
 #define NA_SOLICITED    0x40
 #define NA_OVERRIDE     0x20
@@ -57,6 +59,20 @@ static bool is_unspecified(const struct wire_addr *addr)
 	static const struct wire_addr zero;
 
 	return !memcmp(addr, &zero, sizeof(zero));
+}
+
+/* Multicast or broadcast: never the source of a packet (RFC 1122, 3.2.1.3; RFC 4291, 2.7). */
+static bool is_group(const struct wire_addr *addr)
+{
+	return wire_addr_is_v4(addr) ? addr->b[12] >= IP4_GROUPS : addr->b[0] == 0xff;
+}
+
+/* Nobody can be answered there. */
+static bool is_nobody(const struct wire_addr *addr)
+{
+	static const uint8_t any4[4];
+
+	return is_unspecified(addr) || (wire_addr_is_v4(addr) && !memcmp(addr->b + 12, any4, sizeof(any4)));
 }
 
 uint32_t wire_csum_add(uint32_t sum, const void *data, size_t n)
@@ -123,6 +139,9 @@ static enum base_drop parse_arp(const uint8_t *arp, size_t n, struct wire_nd_msg
 	op = get16(arp + 6);
 	if (memcmp(arp, eth_ip4, sizeof(eth_ip4)) || (op != ARP_OP_REQUEST && op != ARP_OP_REPLY))
 		return BASE_DROP_NOT_ROCE;
+	/* RFC 1812, 3.3.2: no host has a group as its link address. */
+	if ((arp[8] & MAC_GROUP) != 0)
+		return BASE_DROP_IP_HEADER;
 	msg->kind = op == ARP_OP_REQUEST ? WIRE_ND_ARP_REQUEST : WIRE_ND_ARP_REPLY;
 	msg->has_lladdr = 1;
 	msg->override = 1;
@@ -144,6 +163,8 @@ static enum base_drop parse_icmp4(
 		return BASE_DROP_IP_HEADER;
 	if (icmp[1] || (icmp[0] != ICMP4_ECHO && icmp[0] != ICMP4_REPLY))
 		return BASE_DROP_NOT_ROCE;
+	if (is_nobody(&msg->src))
+		return BASE_DROP_IP_HEADER;
 	msg->kind = icmp[0] == ICMP4_ECHO ? WIRE_ND_ECHO4 : WIRE_ND_ECHO4_REPLY;
 	return BASE_DROP_NONE;
 }
@@ -162,6 +183,8 @@ static enum base_drop parse_nd_options(const uint8_t *icmp, size_t n, struct wir
 		if (!bytes || bytes > n - off)
 			return BASE_DROP_IP_LENGTH;
 		if (icmp[off] == wanted && bytes == ND_OPT_BYTES) {
+			if ((icmp[off + 2] & MAC_GROUP) != 0)
+				return BASE_DROP_IP_HEADER;
 			memcpy(msg->lladdr, icmp + off + 2, 6);
 			msg->has_lladdr = 1;
 		}
@@ -217,6 +240,8 @@ static enum base_drop parse_icmp6(const uint8_t *ip, const uint8_t *icmp, size_t
 	case ICMP6_REPLY:
 		if (icmp[1])
 			return BASE_DROP_NOT_ROCE;
+		if (is_nobody(&msg->src))
+			return BASE_DROP_IP_HEADER;
 		msg->kind = icmp[0] == ICMP6_ECHO ? WIRE_ND_ECHO6 : WIRE_ND_ECHO6_REPLY;
 		return BASE_DROP_NONE;
 	default:
@@ -238,6 +263,8 @@ static enum base_drop parse_body(
 	l4_bytes = (size_t)pkt->frame_bytes - pkt->l4_off;
 	wire_src(frame, pkt, &msg->src);
 	wire_dst(frame, pkt, &msg->dst);
+	if (is_group(&msg->src))
+		return BASE_DROP_IP_HEADER;
 	if (pkt->kind == WIRE_KIND_ICMP4)
 		return parse_icmp4(frame + pkt->l4_off, l4_bytes, pkt, msg);
 	return parse_icmp6(frame + pkt->l3_off, frame + pkt->l4_off, l4_bytes, pkt, msg);

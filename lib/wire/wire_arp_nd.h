@@ -48,7 +48,8 @@ struct wire_nd_msg {
 
 /* Parses a frame that wire_parse() called WIRE_KIND_ARP, _ICMP4 or _ICMP6 (pkt is its result). Checks
  * lengths, checksums, and for ND what RFC 4861, 7.1 asks: hop limit 255, code 0, option lengths, target
- * not multicast, no source option from an unspecified address. Returns BASE_DROP_NONE; BASE_DROP_NOT_ROCE
+ * not multicast, no source option from an unspecified address. A group is refused as a source and as a link
+ * address, the unspecified address as the source of an echo. Returns BASE_DROP_NONE; BASE_DROP_NOT_ROCE
  * for ICMP types not in enum wire_nd_kind; BASE_DROP_TRUNCATED, _IP_HEADER or _IP_LENGTH when malformed. */
 enum base_drop wire_nd_parse(
 	const uint8_t *frame, size_t n, const struct wire_pkt *pkt, struct wire_nd_msg *msg);
