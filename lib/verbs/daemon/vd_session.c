@@ -52,6 +52,22 @@ static const struct op {
 	[VC_DESTROY_QP] = {vd_op_destroy_qp, NEED_VERBS, UP_TO(object)},
 	[VC_CREATE_AH] = {vd_op_create_ah, NEED_VERBS, UP_TO(create_ah)},
 	[VC_DESTROY_AH] = {vd_op_destroy_ah, NEED_VERBS, UP_TO(object)},
+	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
+	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
+	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
+	[VC_CM_DESTROY_ID] = {vd_op_cm_destroy_id, NEED_CM, UP_TO(object)},
+	[VC_CM_BIND] = {vd_op_cm_bind, NEED_CM, UP_TO(cm_bind)},
+	[VC_CM_LISTEN] = {vd_op_cm_listen, NEED_CM, UP_TO(cm_bind)},
+	[VC_CM_RESOLVE_ADDR] = {vd_op_cm_resolve_addr, NEED_CM, UP_TO(cm_resolve)},
+	[VC_CM_RESOLVE_ROUTE] = {vd_op_cm_resolve_route, NEED_CM, UP_TO(cm_resolve)},
+	[VC_CM_CONNECT] = {vd_op_cm_connect, NEED_CM, UP_TO(cm_conn)},
+	[VC_CM_ACCEPT] = {vd_op_cm_accept, NEED_CM, UP_TO(cm_conn)},
+	[VC_CM_REJECT] = {vd_op_cm_reject, NEED_CM, UP_TO(cm_conn)},
+	[VC_CM_ESTABLISH] = {vd_op_cm_establish, NEED_CM, UP_TO(object)},
+	[VC_CM_DISCONNECT] = {vd_op_cm_disconnect, NEED_CM, UP_TO(object)},
+	[VC_CM_MIGRATE] = {vd_op_cm_migrate, NEED_CM, UP_TO(cm_migrate)},
+	[VC_CM_INIT_QP_ATTR] = {vd_op_cm_init_qp_attr, NEED_CM, UP_TO(cm_init_attr)},
+	[VC_CM_QUERY_ID] = {vd_op_cm_query_id, NEED_CM, UP_TO(object)},
 };
 
 /* ---- answers ---- */
@@ -342,7 +358,6 @@ static int hello_cm(struct vd_session *session, const struct vc_request *request
 
 	if (err != 0)
 		return err;
-	return -EOPNOTSUPP;
 	session->kind = VD_KIND_CM;
 	answer->reply.hello.version = VC_VERSION;
 	vd_device_attr(session->vd, 0, &answer->reply.hello.attr);
@@ -465,6 +480,8 @@ void vd_session_kill(struct vd_session *session)
 	if (session->kind == VD_KIND_VERBS) {
 		vd_objects_free(session);
 		vd->stats.contexts--;
+	} else if (session->kind == VD_KIND_CM) {
+		vd_cm_session_free(session);
 	}
 	vd_table_fini(&session->pds);
 	vd_table_fini(&session->mrs);

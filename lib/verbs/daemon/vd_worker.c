@@ -145,21 +145,21 @@ static int recv_fetch(void *env, void *qp_cookie, struct tp_recv_wqe *slot, uint
 	struct vd_qp *qp = qp_cookie;
 	const uint8_t *from = next_slot(worker, qp, &qp->rq);
 	struct tp_sge *sge = (struct tp_sge *)(slot + 1);
+	int rc = 1;
 
 	if (from == NULL)
 		return 0;
 	copy_once(slot, from, sizeof(*slot));
 	if (slot->num_sge > qp->max_recv_sge || sizeof(*slot) + slot->num_sge * sizeof(*sge) > slot_bytes) {
-		/* Key 0 names no region: whoever sends to this request finds a protection error. */
 		count(&worker->counters.bad_wqes);
-		slot->num_sge = 1;
-		*sge = (struct tp_sge){.bytes = UINT32_MAX};
+		slot->num_sge = 0;
+		rc = -EINVAL;
 	} else {
 		copy_once(sge, from + sizeof(*slot), slot->num_sge * sizeof(*sge));
 	}
 	qp->rq.cons = qp->rq.fetched;
 	__atomic_store_n(&qp->rq.queue->cons, qp->rq.cons, __ATOMIC_RELEASE);
-	return 1;
+	return rc;
 }
 
 static void send_retire(void *env, void *qp_cookie, uint32_t n)
