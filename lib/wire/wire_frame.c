@@ -313,6 +313,14 @@ static enum base_drop parse_ip4(const uint8_t *frame, size_t n, struct wire_pkt 
 	return parse_l4(frame, pkt->l3_off + total, ip[9], pkt);
 }
 
+/* RFC 6890, table 20: never on the wire; wire_src() and wire_dst() mean IPv4 by it. */
+static bool is_ip4_mapped(const uint8_t *ip6)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(ip6, prefix, sizeof(prefix));
+}
+
 static enum base_drop parse_ip6(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
 {
 	const uint8_t *ip = frame + pkt->l3_off;
@@ -327,6 +335,8 @@ static enum base_drop parse_ip6(const uint8_t *frame, size_t n, struct wire_pkt 
 	pkt->tos = (uint8_t)(get16(ip) >> 4);
 	pkt->flow_label = get24(ip + 1) & 0xfffff;
 	pkt->ttl = ip[7];
+	if (is_ip4_mapped(ip + 8) || is_ip4_mapped(ip + 24))
+		return BASE_DROP_IP_HEADER;
 	total = (size_t)IP6_BYTES + get16(ip + 4);
 	if (pkt->l3_off + total > n)
 		return BASE_DROP_TRUNCATED;

@@ -392,6 +392,24 @@ static void test_ipv6_headers_wrong_in_one_way(void **state)
 	assert_int_equal(parse6_with(BTH + 1, 0x0f), BASE_DROP_TVER);
 }
 
+/* RFC 6890, table 20: ::ffff:0:0/96 is neither source nor destination on the wire. Taken, such a packet would
+ * pass for one of IPv4, since this form is what GIDs of IPv4 have here. */
+static void test_ipv4_mapped_addresses_in_ipv6(void **state)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+	struct wire_pkt pkt;
+	uint8_t *frame;
+	int which;
+
+	(void)state;
+	for (which = 0; which < 2; which++) {
+		frame = make_frame(WIRE_RC_SEND_ONLY, 6, false, &pkt);
+		memcpy(frame + pkt.l3_off + 8 + 16 * which, mapped, sizeof(mapped));
+		assert_int_equal(parse_exact(frame, pkt.frame_bytes, &pkt), BASE_DROP_IP_HEADER);
+		free(frame);
+	}
+}
+
 /* The pad count may not reach back into the headers. */
 static void test_pad_count_against_length(void **state)
 {
@@ -478,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_every_opcode_parses_and_rebuilds),
 		cmocka_unit_test(test_icrc_of_ipv6),
 		cmocka_unit_test(test_ipv6_headers_wrong_in_one_way),
+		cmocka_unit_test(test_ipv4_mapped_addresses_in_ipv6),
 		cmocka_unit_test(test_pad_count_against_length),
 		cmocka_unit_test(test_tags_and_types),
 		cmocka_unit_test(test_random_frames),
