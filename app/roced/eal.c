@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starts DPDK: makes the EAL's command line from the configuration. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <rte_mbuf_dyn.h>
+
+#include "log.h"
+#include "net_driver.h"
+#include "roced.h"
+
+#define MAX_ARGS     (CONFIG_MAX_EAL_ARGS + 2 * CONFIG_MAX_PORTS + 16)
+#define LCORES_BYTES 8192
+
+size_t roced_route_off;
+
+struct args {
+	int n;
+	char *v[MAX_ARGS];
+	char lcores[LCORES_BYTES];
+	char main_lcore[16];
+	char pci[CONFIG_MAX_PORTS][CONFIG_TEXT_BYTES];
+};
+
+static void add(struct args *args, const char *arg)
+{
+	if (args->n < MAX_ARGS - 1)
+		args->v[args->n++] = (char *)(uintptr_t)arg;
+}
+
+static bool user_has(const struct config *config, const char *const *names)
+{
+	for (uint32_t i = 0; i < config->n_eal_args; i++) {
+		for (size_t n = 0; names[n] != NULL; n++) {
+			size_t len = strlen(names[n]);
+
+			if (!strncmp(config->eal_args[i], names[n], len) &&
+				(config->eal_args[i][len] == '\0' || config->eal_args[i][len] == '='))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "0-1" from what the process may run on. */
+static void allowed_cpus(char *out, size_t n)
+{
+	cpu_set_t set;
+	size_t used = 0;
+
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	out[0] = '\0';
+	for (int cpu = 0; cpu < CPU_SETSIZE && used + 8 < n; cpu++) {
+		if (CPU_ISSET((size_t)cpu, &set))
+			used += (size_t)snprintf(out + used, n - used, "%s%d", used == 0 ? "" : ",", cpu);
+	}
+}
+
+static int check_cpus(const char *who, const char *cpus)
+{
+	char allowed[1024];
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	for (const char *c = cpus; *c != '\0';) {
+		char *end;
+		unsigned long first = strtoul(c, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+
+		for (unsigned long cpu = first; cpu <= last; cpu++) {
+			if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &set))
+				continue;
+			allowed_cpus(allowed, sizeof(allowed));
+			log_line(LOG_ERR, "%s: there is no CPU %lu for this process, give some of cpus = \"%s\"", who, cpu,
+				allowed);
+			return -EINVAL;
+		}
+		c = *end == ',' ? end + 1 : end;
+	}
+	return 0;
+}
+
+/* Every lcore is a thread on a set of CPUs: "0@(0-1),1@(0-1)". The main one takes a number no worker has. */
+static int make_lcores(const struct config *config, struct args *args)
+{
+	char cpus[1024], who[64];
+	uint32_t main_lcore = 0;
+	size_t used;
+
+	for (uint32_t w = 0; w < config->n_workers; w++) {
+		if (config->workers[w].lcore == main_lcore) {
+			main_lcore++;
+			w = UINT32_MAX; /* from the start again */
+		}
+	}
+	if (config->main_cpus[0] != '\0')
+		snprintf(cpus, sizeof(cpus), "%s", config->main_cpus);
+	else
+		allowed_cpus(cpus, sizeof(cpus));
+	if (check_cpus("eal.main_cpus", cpus) != 0)
+		return -EINVAL;
+	snprintf(args->main_lcore, sizeof(args->main_lcore), "%u", main_lcore);
+	used = (size_t)snprintf(args->lcores, LCORES_BYTES, "%u@(%s)", main_lcore, cpus);
+	for (uint32_t w = 0; w < config->n_workers; w++) {
+		const struct config_worker *worker = &config->workers[w];
+
+		snprintf(who, sizeof(who), "workers[%u].cpus", w);
+		snprintf(cpus, sizeof(cpus), "%s", worker->cpus);
+		if (cpus[0] == '\0')
+			snprintf(cpus, sizeof(cpus), "%u", worker->lcore);
+		if (check_cpus(who, cpus) != 0)
+			return -EINVAL;
+		if (used < LCORES_BYTES)
+			used += (size_t)snprintf(args->lcores + used, LCORES_BYTES - used, ",%u@(%s)", worker->lcore,
+				cpus);
+	}
+	return used < LCORES_BYTES ? 0 : -E2BIG;
+}
+
+/* Real devices are named one by one, so that no other is touched. */
+static void add_devices(const struct config *config, struct args *args)
+{
+	static const char *const own[] = {"-a", "--allow", "-b", "--block", "--no-pci", NULL};
+	bool pci = false;
+
+	for (uint32_t p = 0; p < config->n_ports; p++) {
+		if (!net_is_pci(config->ports[p].device))
+			continue;
+		pci = true;
+		snprintf(args->pci[p], sizeof(args->pci[p]), "%s", config->ports[p].device);
+		add(args, "-a");
+		add(args, args->pci[p]);
+	}
+	if (!pci && !user_has(config, own))
+		add(args, "--no-pci");
+}
+
+static int make_args(const struct config *config, struct args *args)
+{
+	/* Without any of these, two daemons would meet in the same runtime files. */
+	static const char *const own_files[] = {"--in-memory", "--file-prefix", "--proc-type", "--huge-unlink", NULL};
+	static const char *const quiet[] = {"--log-level", NULL};
+	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
+	int rc = make_lcores(config, args);
+
+	if (rc != 0)
+		return rc;
+	add(args, "roced");
+	add(args, "--lcores");
+	add(args, args->lcores);
+	add(args, "--main-lcore");
+	add(args, args->main_lcore);
+	if (!user_has(config, own_files))
+		add(args, "--in-memory");
+	if (!user_has(config, quiet))
+		add(args, "--log-level=warning");
+	if (!user_has(config, telemetry))
+		add(args, "--no-telemetry");
+	add_devices(config, args);
+	for (uint32_t i = 0; i < config->n_eal_args; i++)
+		add(args, config->eal_args[i]);
+	args->v[args->n] = NULL;
+	return 0;
+}
+
+static bool no_hugepages(void)
+{
+	unsigned long total = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "HugePages_Total: %lu", &total) == 1)
+			break;
+	}
+	if (f != NULL)
+		fclose(f);
+	return total == 0;
+}
+
+int eal_start(struct roced *roced)
+{
+	static const char *const no_huge[] = {"--no-huge", NULL};
+	static const struct rte_mbuf_dynfield field = {.name = "roced_route", .size = 1, .align = 1};
+	static struct args args;   /* the EAL keeps pointers */
+	int rc = make_args(&roced->config, &args);
+
+	if (rc != 0)
+		return rc;
+	rc = rte_eal_init(args.n, args.v);
+	if (rc < 0) {
+		log_line(LOG_ERR, "DPDK does not start: %s%s", strerror(rte_errno),
+			no_hugepages() && !user_has(&roced->config, no_huge) ?
+				"; there are no hugepages: add \"--no-huge\", \"-m\", \"512\" to eal.args" : "");
+		return -rte_errno;
+	}
+	roced->eal_started = true;
+	rc = rte_mbuf_dynfield_register(&field);
+	if (rc < 0)
+		return -rte_errno;
+	roced_route_off = (size_t)rc;
+	return 0;
+}
+
+void eal_stop(struct roced *roced)
+{
+	if (roced->eal_started)
+		rte_eal_cleanup();
+	roced->eal_started = false;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* roced: reads its arguments, starts the parts in order, serves, stops them in reverse. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "nodes.h"
+
+#define DRAIN_NS 200000000u
+
+struct options {
+	const char *file;
+	bool check, foreground, daemon, help_config, markdown;
+};
+
+static const char usage[] =
+	"usage: roced -c FILE [-f | -d]     run; in the foreground (default) or as a daemon\n"
+	"       roced -c FILE --check       say what is wrong in FILE and end\n"
+	"       roced --print-config-help [--markdown]\n"
+	"\n"
+	"  -c, --config FILE    configuration, see --print-config-help and config/\n"
+	"  -f, --foreground     stay; prints \"roced: ready\" when it serves\n"
+	"  -d, --daemon         go to the background; returns when it serves, with status 0, or 1\n"
+	"  -k, --check          check FILE only\n"
+	"  -V, --version\n"
+	"  -h, --help\n"
+	"\n"
+	"SIGTERM and SIGINT end it, SIGUSR1 writes all counters to the log.\n";
+
+/* 0: go on; 1: done; 2: wrong. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option longs[] = {
+		{"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
+		{"foreground", no_argument, NULL, 'f'}, {"daemon", no_argument, NULL, 'd'},
+		{"print-config-help", no_argument, NULL, 'p'}, {"markdown", no_argument, NULL, 'm'},
+		{"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:kfdVh", longs, NULL)) != -1) {
+		if (c == 'h' || c == 'V') {
+			fputs(c == 'h' ? usage : "roced " ROCED_VERSION "\n", stdout);
+			return 1;
+		}
+		if (c == 'c')
+			options->file = optarg;
+		options->check |= c == 'k';
+		options->foreground |= c == 'f';
+		options->daemon |= c == 'd';
+		options->help_config |= c == 'p';
+		options->markdown |= c == 'm';
+		if (c == '?')
+			return 2;
+	}
+	if (options->help_config)
+		return 0;
+	if (optind < argc || options->file == NULL || (options->foreground && options->daemon)) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	return 0;
+}
+
+/* ---- what lib/verbs asks for ---- */
+
+static void env_worker_call(void *arg, uint32_t worker, void (*fn)(void *fn_arg), void *fn_arg)
+{
+	struct roced *roced = arg;
+
+	worker_call(roced->workers[worker], fn, fn_arg);
+}
+
+static struct tp *env_tp(void *arg, uint32_t worker)
+{
+	struct roced *roced = arg;
+
+	return roced->workers[worker]->tp;
+}
+
+static void env_resolve(void *arg, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	vd_resolved_fn cb, void *cb_arg)
+{
+	link_resolve(arg, device, src, dst, cb, cb_arg);
+}
+
+static void env_release_link(void *arg, void *link)
+{
+	link_release(arg, link);
+}
+
+static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	const uint8_t mad[VD_MAD_BYTES])
+{
+	link_send_mad(arg, device, src, dst, mad);
+}
+
+static uint64_t env_now_ns(void *arg)
+{
+	(void)arg;
+	return clock_now_ns();
+}
+
+static void env_log(void *arg, int level, const char *line)
+{
+	(void)arg;
+	log_line(level, "%s", line);
+}
+
+static int start_verbs(struct roced *roced)
+{
+	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_release_link, env_send_mad,
+		env_now_ns, env_log};
+	const struct config *config = &roced->config;
+	struct vd_config vd_config = {
+		.socket_path = config->control.socket,
+		.socket_mode = (mode_t)config->control.mode,
+		.socket_gid = (gid_t)-1,
+		.limits = config->limits,
+		.n_workers = roced->n_workers,
+		.n_devices = roced->n_devices,
+		.devices = roced->devices,
+		.seed = roced->seed,
+	};
+	const struct group *group;
+	int rc;
+
+	if (config->control.group[0] != '\0') {
+		group = getgrnam(config->control.group);
+		if (group == NULL) {
+			log_line(LOG_ERR, "control.group: there is no group \"%s\"", config->control.group);
+			return -EINVAL;
+		}
+		vd_config.socket_gid = group->gr_gid;
+	}
+	rc = vd_create(&vd_config, &env, roced, &roced->vd);
+	if (rc != 0) {
+		log_line(LOG_ERR, "control socket %s: %s%s", config->control.socket, strerror(-rc),
+			rc == -EADDRINUSE ? " (another roced serves it: give control.socket)" : "");
+		return rc;
+	}
+	for (uint32_t w = 0; w < roced->n_workers; w++)
+		roced->workers[w]->vd = vd_worker(roced->vd, w);
+	return 0;
+}
+
+/* ---- start and stop ---- */
+
+static int start_ports(struct roced *roced)
+{
+	int rc = 0;
+
+	roced->tx_pool = rte_pktmbuf_pool_create("tx", roced->config.tx_mbufs, 256,
+		RTE_ALIGN_CEIL(sizeof(struct wire_pkt), RTE_CACHE_LINE_SIZE),
+		RTE_PKTMBUF_HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 64, SOCKET_ID_ANY);
+	if (roced->tx_pool == NULL) {
+		log_line(LOG_ERR, "no memory for eal.tx_mbufs = %u: give less, or more with -m in eal.args",
+			roced->config.tx_mbufs);
+		return -ENOMEM;
+	}
+	roced->n_ports = roced->config.n_ports;
+	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
+		rc = port_open(roced, p);
+	if (rc == 0)
+		rc = devices_init(roced);
+	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
+		rc = port_start(&roced->ports[p]);
+	for (uint32_t d = 0; d < roced->n_devices; d++)
+		roced->devices[d].speed_mbps = roced->ports[roced->config.devices[d].port_index].speed_mbps;
+	return rc;
+}
+
+static int start_workers(struct roced *roced)
+{
+	int rc = nodes_register();
+
+	roced->n_workers = roced->config.n_workers;
+	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
+		rc = worker_create(roced, w);
+	if (rc == 0)
+		rc = start_verbs(roced);
+	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
+		rc = worker_start(roced->workers[w]);
+	return rc;
+}
+
+static int start(struct roced *roced)
+{
+	int rc;
+
+	if (getrandom(&roced->seed, sizeof(roced->seed), 0) != (ssize_t)sizeof(roced->seed))
+		return -errno;
+	rc = main_loop_init(roced);
+	if (rc == 0)
+		rc = eal_start(roced);
+	if (rc == 0)
+		rc = start_ports(roced);
+	if (rc == 0)
+		rc = link_init(roced);
+	if (rc == 0)
+		rc = start_workers(roced);
+	if (rc != 0)
+		return rc;
+	for (uint32_t d = 0; d < roced->n_devices; d++)
+		vd_set_port_state(roced->vd, d, roced->ports[roced->config.devices[d].port_index].up);
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		link_announce(roced, &roced->ports[p]);
+	return 0;
+}
+
+static void be_quiet(void *arg)
+{
+	struct worker *worker = arg;
+
+	if (worker->vd != NULL && worker->vd_asleep)
+		vd_worker_sleep(worker->vd, false);
+	worker->vd_asleep = false;
+	atomic_store(&worker->quiet, true);
+}
+
+/* The last datagrams (disconnects) should still leave. */
+static void drain(struct roced *roced)
+{
+	uint64_t end_ns = clock_now_ns() + DRAIN_NS;
+	struct worker *worker = roced->workers[0];
+
+	while (atomic_load(&worker->running) && !rte_ring_empty(worker->from_main) && clock_now_ns() < end_ns)
+		usleep(1000);
+}
+
+static void stop(struct roced *roced)
+{
+	if (roced->vd != NULL) {
+		link_cancel_all(roced);
+		for (uint32_t w = 0; w < roced->n_workers; w++)
+			worker_call(roced->workers[w], be_quiet, roced->workers[w]);
+		vd_destroy(roced->vd);
+		drain(roced);
+	}
+	link_cancel_all(roced);
+	for (uint32_t w = 0; w < roced->n_workers; w++)
+		worker_stop(roced->workers[w]);
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		if (roced->ports[p].started)
+			(void)rte_eth_dev_stop(roced->ports[p].id);
+		roced->ports[p].started = false;
+	}
+	for (uint32_t w = 0; w < roced->n_workers; w++)
+		worker_destroy(roced->workers[w]);
+	link_fini(roced);
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		port_close(&roced->ports[p]);
+	rte_mempool_free(roced->tx_pool);
+	eal_stop(roced);
+	main_loop_fini(roced);
+}
+
+/* ---- the background ---- */
+
+/* The parent waits for the child's byte and ends with its verdict. Returns in the child only, with the pipe. */
+static int go_background(void)
+{
+	int fds[2], status;
+	char byte = 1;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0) {
+		close(fds[1]);
+		if (read(fds[0], &byte, 1) == 1 && byte == 0)
+			_exit(0);
+		waitpid(pid, &status, 0);
+		_exit(1);
+	}
+	close(fds[0]);
+	setsid();
+	return fds[1];
+}
+
+/* Errors up to here were for the terminal; what follows is for the system's log. */
+static void tell_ready(struct roced *roced)
+{
+	int null_fd;
+
+	if (roced->ready_fd < 0) {
+		puts("roced: ready");
+		fflush(stdout);
+		return;
+	}
+	log_to_syslog();
+	log_line(LOG_NOTICE, "ready");
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null_fd >= 0 && fd < 3; fd++)
+		dup2(null_fd, fd);
+	if (null_fd > 2)
+		close(null_fd);
+	if (chdir("/") != 0)
+		log_line(LOG_WARNING, "chdir /: %s", strerror(errno));
+	if (write(roced->ready_fd, "", 1) != 1)
+		log_line(LOG_WARNING, "the parent has gone");
+	close(roced->ready_fd);
+	roced->ready_fd = -1;
+}
+
+/* Before the first thread, so that all threads leave these signals to the signalfd. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int run(struct roced *roced, bool background)
+{
+	int rc;
+
+	roced->ready_fd = -1;
+	if (background) {
+		roced->ready_fd = go_background();
+		if (roced->ready_fd < 0) {
+			log_line(LOG_ERR, "cannot go to the background: %s", strerror(-roced->ready_fd));
+			return 1;
+		}
+	}
+	block_signals();
+	rc = start(roced);
+	if (rc == 0) {
+		tell_ready(roced);
+		main_loop_run(roced);
+	} else {
+		log_line(LOG_ERR, "not started: %s", strerror(-rc));
+	}
+	stop(roced);
+	return rc == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+	struct roced *roced;
+	unsigned n_errors;
+	int rc = parse_options(argc, argv, &options);
+
+	if (rc != 0)
+		return rc == 1 ? 0 : 2;
+	if (options.help_config) {
+		config_print_help(stdout, options.markdown);
+		return 0;
+	}
+	roced = calloc(1, sizeof(*roced));
+	if (roced == NULL)
+		return 1;
+	n_errors = config_load(options.file, &roced->config, stderr);
+	if (n_errors != 0)
+		fprintf(stderr, "roced: %u error%s in %s\n", n_errors, n_errors == 1 ? "" : "s", options.file);
+	else if (options.check)
+		printf("%s: ok\n", options.file);
+	rc = n_errors != 0 ? 1 : options.check ? 0 : run(roced, options.daemon);
+	free(roced);
+	return rc;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The main thread: clients, timers, packets from the workers, signals, links. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "roced.h"
+
+#define LINK_POLL_NS  1000000000u
+#define MAX_EVENTS    8
+
+int main_loop_init(struct roced *roced)
+{
+	sigset_t set;
+	int fds[2];
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	roced->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	roced->punt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	roced->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (roced->signal_fd < 0 || roced->punt_fd < 0 || roced->epoll_fd < 0)
+		return -errno;
+	fds[0] = roced->signal_fd;
+	fds[1] = roced->punt_fd;
+	for (int i = 0; i < 2; i++) {
+		struct epoll_event event = {.events = EPOLLIN, .data.fd = fds[i]};
+
+		if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, fds[i], &event) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+void main_loop_fini(struct roced *roced)
+{
+	if (roced->signal_fd >= 0)
+		close(roced->signal_fd);
+	if (roced->punt_fd >= 0)
+		close(roced->punt_fd);
+	if (roced->epoll_fd >= 0)
+		close(roced->epoll_fd);
+}
+
+/* True when it is time to end. */
+static bool take_signals(struct roced *roced)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(roced->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1) {
+			dump_counters(roced);
+		} else {
+			log_line(LOG_INFO, "ending on signal %u", info.ssi_signo);
+			end = true;
+		}
+	}
+	return end;
+}
+
+static void poll_links(struct roced *roced)
+{
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		struct port *port = &roced->ports[p];
+
+		if (!port_poll_link(port))
+			continue;
+		log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
+		if (port->up)
+			link_announce(roced, port);
+		for (uint32_t d = 0; d < roced->n_devices; d++) {
+			if (roced->config.devices[d].port_index == p)
+				vd_set_port_state(roced->vd, d, port->up);
+		}
+	}
+}
+
+static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
+{
+	uint64_t ns = vd_timeout_ns(roced->vd), wait_ns = link_ns > now_ns ? link_ns - now_ns : 0;
+
+	if (ns < wait_ns)
+		wait_ns = ns;
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		uint64_t next_ns = path_neigh_next_ns(roced->ports[p].neigh);
+
+		ns = next_ns > now_ns ? next_ns - now_ns : 0;
+		if (ns < wait_ns)
+			wait_ns = ns;
+	}
+	return (int)((wait_ns + 999999) / 1000000);
+}
+
+static bool serve_events(struct roced *roced, const struct epoll_event *events, int n)
+{
+	bool end = false;
+	eventfd_t count;
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == roced->signal_fd) {
+			end |= take_signals(roced);
+		} else if (events[i].data.fd == roced->punt_fd) {
+			eventfd_read(roced->punt_fd, &count);
+			punt_handle_all(roced);
+		} else {
+			vd_dispatch(roced->vd);
+		}
+	}
+	return end;
+}
+
+void main_loop_run(struct roced *roced)
+{
+	struct epoll_event events[MAX_EVENTS], event = {.events = EPOLLIN, .data.fd = vd_fd(roced->vd)};
+	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS;
+	bool end = false;
+
+	if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) != 0) {
+		log_line(LOG_ERR, "epoll: %s", strerror(errno));
+		return;
+	}
+	while (!end) {
+		int n = epoll_wait(roced->epoll_fd, events, MAX_EVENTS, timeout_ms(roced, now_ns, link_ns));
+
+		if (n > 0)
+			end = serve_events(roced, events, n);
+		now_ns = clock_now_ns();
+		for (uint32_t p = 0; p < roced->n_ports; p++)
+			path_neigh_advance(roced->ports[p].neigh, now_ns);
+		vd_advance(roced->vd);
+		if (now_ns >= link_ns) {
+			poll_links(roced);
+			link_ns = now_ns + LINK_POLL_NS;
+		}
+	}
+	epoll_ctl(roced->epoll_fd, EPOLL_CTL_DEL, event.data.fd, NULL);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parses each frame, once; checks that it is for us and whole; says who handles it. */
+#include <rte_prefetch.h>
+
+#include "nodes.h"
+#include "wire_cm.h"
+#include "wire_frame.h"
+
+#define PREFETCH_AHEAD 4
+
+enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP };
+
+static rte_edge_t drop(struct worker *worker, enum base_drop reason)
+{
+	worker_drop(worker, reason);
+	return EDGE_DROP;
+}
+
+static bool is_group(const uint8_t mac[6])
+{
+	return (mac[0] & 1) != 0;
+}
+
+static rte_edge_t roce(struct worker *worker, const struct port *port, const uint8_t *frame, const struct wire_pkt *pkt)
+{
+	const struct port_addr *addr;
+	struct wire_addr dst;
+	uint32_t owner;
+
+	wire_dst(frame, pkt, &dst);
+	addr = port_find_addr(port, &dst, pkt->has_vlan, pkt->vlan_tci);
+	if (addr == NULL || __builtin_memcmp(frame, addr->mac, sizeof(addr->mac)) != 0)
+		return drop(worker, BASE_DROP_NOT_OURS);
+	if (!wire_icrc_ok(frame, pkt))
+		return drop(worker, BASE_DROP_ICRC);
+	if (pkt->dqpn == WIRE_GSI_QPN)
+		return EDGE_PUNT;
+	owner = pkt->dqpn >> WORKER_QPN_SHIFT;
+	if (owner == worker->index)
+		return EDGE_DELIVER;
+	return owner < worker->roced->n_workers ? EDGE_HANDOFF : drop(worker, BASE_DROP_QPN);
+}
+
+/* ARP, neighbour discovery and echo: the main thread finds out whether one of our addresses is meant. */
+static rte_edge_t host(struct worker *worker, const struct port *port, const uint8_t *frame)
+{
+	if (is_group(frame))
+		return EDGE_PUNT;
+	for (uint32_t i = 0; i < port->n_addrs; i++) {
+		if (__builtin_memcmp(frame, port->addrs[i].mac, 6) == 0)
+			return EDGE_PUNT;
+	}
+	return drop(worker, BASE_DROP_NOT_OURS);
+}
+
+static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
+{
+	const struct port *port = worker->roced->port_by_id[m->port];
+	struct wire_pkt *pkt = TP_PKT(m);
+	const uint8_t *frame;
+	enum base_drop reason;
+
+	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0)
+		return drop(worker, BASE_DROP_TRUNCATED);
+	frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	reason = wire_parse(frame, m->data_len, pkt);
+	if (reason != BASE_DROP_NONE)
+		return drop(worker, reason);
+	switch (pkt->kind) {
+	case WIRE_KIND_ROCE_V2:
+		return roce(worker, port, frame, pkt);
+	case WIRE_KIND_ARP:
+	case WIRE_KIND_ICMP4:
+	case WIRE_KIND_ICMP6:
+		return host(worker, port, frame);
+	default:
+		return drop(worker, BASE_DROP_NOT_ROCE);
+	}
+}
+
+static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
+{
+	struct worker *worker = worker_of(node);
+	rte_edge_t run_edge = 0;
+	uint16_t run = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		rte_edge_t edge;
+
+		if (i + PREFETCH_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod((struct rte_mbuf *)objs[i + PREFETCH_AHEAD], void *));
+		edge = classify(worker, objs[i]);
+		if (edge != run_edge && i > run) {
+			rte_node_enqueue(graph, node, run_edge, &objs[run], (uint16_t)(i - run));
+			run = i;
+		}
+		run_edge = edge;
+	}
+	rte_node_enqueue(graph, node, run_edge, &objs[run], (uint16_t)(n - run));
+	return n;
+}
+
+struct rte_node_register node_classify = {
+	.name = "classify",
+	.process = process,
+	.nb_edges = 4,
+	.next_nodes = {[EDGE_DELIVER] = "deliver", [EDGE_PUNT] = "punt", [EDGE_HANDOFF] = "handoff",
+		[EDGE_DROP] = "drop"},
+};

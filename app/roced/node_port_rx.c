@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Source: takes frames from the worker's receive queues. */
+#include "nodes.h"
+
+enum { EDGE_CLASSIFY };
+
+static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n_objs)
+{
+	struct worker *worker = worker_of(node);
+	uint16_t n = 0;
+
+	(void)n_objs;
+	for (uint32_t q = 0; q < worker->n_rxq && n + WORKER_BURST <= RTE_GRAPH_BURST_SIZE; q++)
+		n = (uint16_t)(n + rte_eth_rx_burst(worker->rxq[q].port_id, worker->rxq[q].queue,
+			(struct rte_mbuf **)&objs[n], WORKER_BURST));
+	if (n == 0)
+		return 0;
+	worker->work += n;
+	node->idx = n;
+	rte_node_next_stream_move(graph, node, EDGE_CLASSIFY);
+	return n;
+}
+
+struct rte_node_register node_port_rx = {
+	.name = "port_rx",
+	.flags = RTE_NODE_SOURCE_F,
+	.process = process,
+	.nb_edges = 1,
+	.next_nodes = {[EDGE_CLASSIFY] = "classify"},
+};

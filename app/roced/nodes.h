@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The nodes of a worker's graph, one file each:
+ *
+ *   port_rx ─► classify ─► deliver ─► egress ─► port_tx
+ *   inject ──► egress  ├─► handoff (to another worker)
+ *      └─────► deliver ├─► punt (to the main thread)
+ *   requester ► egress └─► drop          egress ─► classify (to ourselves)
+ */
+#ifndef NODES_H
+#define NODES_H
+
+#include "worker.h"
+
+/* The registrations, in the order in which the graph lists them. */
+extern struct rte_node_register *const nodes_all[];
+extern const uint32_t nodes_count;
+
+/* Registers all nodes with DPDK; once. */
+int nodes_register(void);
+
+extern struct rte_node_register node_port_rx, node_classify, node_deliver, node_handoff, node_punt, node_drop;
+extern struct rte_node_register node_requester, node_inject, node_egress, node_port_tx;
+
+#endif

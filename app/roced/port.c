@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One DPDK port: its device, buffers, queues and link. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_bus_pci.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+
+#include "log.h"
+#include "net_driver.h"
+#include "roced.h"
+#include "tp.h"
+
+#define POOL_CACHE    256
+#define ETH_OVERHEAD  18    /* header and one VLAN tag */
+#define ETH_CRC       4
+
+static int fail(const struct port *port, const char *what, int rc)
+{
+	log_line(LOG_ERR, "port \"%s\": %s: %s", port->config->name, what, strerror(rc < 0 ? -rc : rc));
+	return rc < 0 ? rc : -rc;
+}
+
+static void full_pci_name(const char *device, char *out, size_t n)
+{
+	char name[64];
+
+	net_device_name(device, name, sizeof(name));
+	snprintf(out, n, "%s%s", strlen(name) < sizeof("0000:00:00.0") - 1 ? "0000:" : "", name);
+}
+
+/* Virtual devices are made now; PCI devices were named to the EAL and exist already. */
+static int probe(struct port *port)
+{
+	const char *device = port->config->device;
+	char name[CONFIG_TEXT_BYTES + 8];
+	int rc;
+
+	if (net_is_pci(device)) {
+		full_pci_name(device, name, sizeof(name));
+	} else {
+		rc = rte_dev_probe(device);
+		if (rc != 0)
+			return fail(port, "the device cannot be made", rc);
+		net_device_name(device, name, sizeof(name));
+	}
+	rc = rte_eth_dev_get_port_by_name(name, &port->id);
+	if (rc != 0)
+		return fail(port, net_is_pci(device) ? "no DPDK driver took the device (dpdk-devbind.py -s shows)" :
+			"the device made no port", rc);
+	port->opened = true;
+	return 0;
+}
+
+static int make_pool(struct port *port)
+{
+	const struct net_driver *driver = net_driver_find(port->config->device);
+	uint32_t frame = port->config->mtu + ETH_OVERHEAD + ETH_CRC, room, n = port->config->mbufs;
+	uint32_t least = port->config->n_rx_queues * port->config->rx_descriptors + 1024;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(frame, 64u);
+	if (room < RTE_MBUF_DEFAULT_BUF_SIZE)
+		room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	if (driver->max_room_bytes != 0 && room > driver->max_room_bytes)
+		room = driver->max_room_bytes;
+	if (n < least)
+		n = least;
+	snprintf(name, sizeof(name), "rx_%u", port->index);
+	port->rx_pool = rte_pktmbuf_pool_create(name, n, POOL_CACHE,
+		RTE_ALIGN_CEIL(sizeof(struct wire_pkt), RTE_CACHE_LINE_SIZE), (uint16_t)room,
+		rte_eth_dev_socket_id(port->id));
+	if (port->rx_pool == NULL)
+		return fail(port, "no memory for receive buffers (less ports[].mbufs, or more with -m in eal.args)",
+			rte_errno);
+	return 0;
+}
+
+/* The MTU of a kernel interface below a virtual device. */
+static int set_iface_mtu(const struct port *port)
+{
+	struct ifreq req = {.ifr_mtu = (int)port->config->mtu};
+	int fd, rc = 0;
+
+	if (port->netdev[0] == '\0')
+		return 0;
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%.*s", IFNAMSIZ - 1, port->netdev);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, SIOCGIFMTU, &req) == 0 && req.ifr_mtu < (int)port->config->mtu) {
+		req.ifr_mtu = (int)port->config->mtu;
+		if (ioctl(fd, SIOCSIFMTU, &req) != 0)
+			rc = -errno;
+	}
+	close(fd);
+	return rc;
+}
+
+static void find_netdev(struct port *port, const struct rte_eth_dev_info *info)
+{
+	const struct net_driver *driver = net_driver_find(port->config->device);
+	char name[IF_NAMESIZE];
+
+	if (driver->iface_arg != NULL &&
+		net_driver_arg(port->config->device, driver->iface_arg, port->netdev, sizeof(port->netdev)))
+		return;
+	if (info->if_index != 0 && if_indextoname(info->if_index, name) != NULL)
+		snprintf(port->netdev, sizeof(port->netdev), "%s", name);
+}
+
+static int configure(struct port *port, struct rte_eth_dev_info *info)
+{
+	const struct config_port *config = port->config;
+	uint32_t n_tx = port->roced->config.n_workers;
+	struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
+	int rc;
+
+	if (config->n_rx_queues > info->max_rx_queues || n_tx > info->max_tx_queues) {
+		log_line(LOG_ERR, "port \"%s\": %u receive and %u transmit queues are needed (one for each worker), the "
+			"device has %u and %u", config->name, config->n_rx_queues, n_tx, info->max_rx_queues,
+			info->max_tx_queues);
+		return -EINVAL;
+	}
+	if (config->n_rx_queues > 1 && info->flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = info->flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
+	}
+	/* Some virtual drivers name a maximum they do not keep to; the interface's own MTU decides there. */
+	if (config->mtu <= info->max_mtu && config->mtu + ETH_OVERHEAD <= info->max_rx_pktlen)
+		conf.rxmode.mtu = config->mtu;
+	rc = rte_eth_dev_configure(port->id, (uint16_t)config->n_rx_queues, (uint16_t)n_tx, &conf);
+	return rc != 0 ? fail(port, "it cannot be configured", rc) : 0;
+}
+
+static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
+{
+	uint16_t n_rxd = (uint16_t)port->config->rx_descriptors, n_txd = (uint16_t)port->config->tx_descriptors;
+	unsigned socket = (unsigned)rte_eth_dev_socket_id(port->id);
+	int rc;
+
+	rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rxd, &n_txd);
+	info->default_txconf.offloads = 0;
+	for (uint16_t q = 0; q < port->config->n_rx_queues; q++) {
+		rc = rte_eth_rx_queue_setup(port->id, q, n_rxd, socket, NULL, port->rx_pool);
+		if (rc != 0)
+			return fail(port, "a receive queue cannot be made", rc);
+	}
+	for (uint16_t q = 0; q < port->roced->config.n_workers; q++) {
+		rc = rte_eth_tx_queue_setup(port->id, q, n_txd, socket, NULL);
+		if (rc != 0)
+			return fail(port, "a transmit queue cannot be made", rc);
+	}
+	return 0;
+}
+
+int port_open(struct roced *roced, uint32_t index)
+{
+	struct port *port = &roced->ports[index];
+	struct rte_eth_dev_info info;
+	struct rte_ether_addr mac;
+	int rc;
+
+	port->roced = roced;
+	port->index = index;
+	port->config = &roced->config.ports[index];
+	rc = probe(port);
+	if (rc != 0)
+		return rc;
+	roced->port_by_id[port->id] = port;
+	rc = rte_eth_dev_info_get(port->id, &info);
+	if (rc != 0)
+		return fail(port, "the device tells nothing of itself", rc);
+	find_netdev(port, &info);
+	rc = make_pool(port);
+	if (rc == 0)
+		rc = configure(port, &info);
+	if (rc == 0)
+		rc = setup_queues(port, &info);
+	if (rc != 0)
+		return rc;
+	rc = rte_eth_macaddr_get(port->id, &mac);
+	if (rc != 0)
+		return fail(port, "it has no link address", rc);
+	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
+	return 0;
+}
+
+/* Frames for the devices' own link addresses and for multicast groups must come through. */
+static void set_filters(struct port *port)
+{
+	bool all = port->config->promiscuous;
+
+	for (uint32_t i = 0; i < port->n_addrs; i++) {
+		struct rte_ether_addr mac;
+
+		if (memcmp(port->addrs[i].mac, port->mac, sizeof(port->mac)) == 0)
+			continue;
+		memcpy(mac.addr_bytes, port->addrs[i].mac, sizeof(mac.addr_bytes));
+		if (rte_eth_dev_mac_addr_add(port->id, &mac, 0) != 0)
+			all = true;
+	}
+	if (rte_eth_allmulticast_enable(port->id) != 0)
+		all = true;
+	if (all && rte_eth_promiscuous_enable(port->id) != 0)
+		log_line(LOG_NOTICE, "port \"%s\": the driver cannot be told to receive all frames; if peers do not reach "
+			"this port, look there", port->config->name);
+}
+
+int port_start(struct port *port)
+{
+	uint16_t mtu = (uint16_t)port->config->mtu, now = 0;
+	int rc = rte_eth_dev_get_mtu(port->id, &now);
+
+	if (rc != 0 || now != mtu)
+		rc = rte_eth_dev_set_mtu(port->id, mtu);
+	if (rc != 0)
+		rc = set_iface_mtu(port);
+	if (rc != 0)
+		return fail(port, "its MTU cannot be set", rc);
+	rc = rte_eth_dev_start(port->id);
+	if (rc != 0)
+		return fail(port, "it does not start", rc);
+	port->started = true;
+	set_filters(port);
+	(void)rte_eth_dev_set_link_up(port->id);
+	port_poll_link(port);
+	return 0;
+}
+
+bool port_poll_link(struct port *port)
+{
+	struct rte_eth_link link;
+	bool up;
+
+	if (rte_eth_link_get_nowait(port->id, &link) != 0)
+		return false;
+	up = link.link_status == RTE_ETH_LINK_UP;
+	port->speed_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
+	if (up == port->up)
+		return false;
+	port->up = up;
+	return true;
+}
+
+void port_close(struct port *port)
+{
+	if (port->started)
+		(void)rte_eth_dev_stop(port->id);
+	port->started = false;
+	if (port->opened)
+		(void)rte_eth_dev_close(port->id);
+	port->opened = false;
+	rte_mempool_free(port->rx_pool);
+	port->rx_pool = NULL;
+}

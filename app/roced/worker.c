@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_pause.h>
+
+#include "clock.h"
+#include "log.h"
+#include "nodes.h"
+
+#define MAX_QPS      65536
+#define MAX_MRS      131072
+/* An idle worker spins this long, then lets others run between two looks, then sleeps. */
+#define SPIN_NS      5000u
+#define YIELD_NS     100000u
+#define SLEEP_MIN_NS 10000u
+#define STUCK_NS     100000000u  /* a port that takes nothing for so long loses what waits for it */
+
+/* ---- what the transport asks for ---- */
+
+static struct rte_mbuf *pkt_alloc(void *env)
+{
+	struct worker *worker = env;
+
+	return rte_pktmbuf_alloc(worker->roced->tx_pool);
+}
+
+void worker_flush_emit(struct worker *worker)
+{
+	struct rte_node *node = worker->node;
+
+	if (node == NULL || worker->n_emit == 0)
+		return;
+	rte_node_enqueue(worker->graph, node, worker->egress_edge, (void **)worker->emit, (uint16_t)worker->n_emit);
+	worker->n_emit = 0;
+}
+
+static void emit_drop(struct worker *worker, struct rte_mbuf *m, enum base_drop reason)
+{
+	worker_drop(worker, reason);
+	rte_pktmbuf_free(m);
+}
+
+/* Link addresses are filled in here and not later, since the link may be given back once the transport
+ * has forgotten it. */
+static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
+{
+	struct worker *worker = env;
+	const struct link *link = av->link;
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+
+	if (link == NULL || (link->entry != NULL && !path_neigh_mac(link->entry, frame))) {
+		emit_drop(worker, m, BASE_DROP_NO_NEIGHBOUR);
+		return;
+	}
+	if (link->entry == NULL)
+		memcpy(frame, link->mac, sizeof(link->mac));
+	m->port = link->port->id;
+	*roced_route(m) = link->entry == NULL ? ROUTE_LOOP : ROUTE_TX;
+	if (worker->n_emit == WORKER_EMIT)
+		worker_flush_emit(worker);
+	if (worker->n_emit == WORKER_EMIT) {
+		emit_drop(worker, m, BASE_DROP_RING_FULL);
+		return;
+	}
+	worker->emit[worker->n_emit++] = m;
+}
+
+/* ---- sending ---- */
+
+static uint32_t send_burst(const struct worker *worker, const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
+{
+	uint32_t done = 0;
+
+	while (done < n) {
+		uint32_t want = n - done < WORKER_BURST ? n - done : WORKER_BURST;
+		uint16_t k = rte_eth_tx_burst(txq->port_id, (uint16_t)worker->index, pkts + done, (uint16_t)want);
+
+		done += k;
+		if (k < want)
+			break;
+	}
+	return done;
+}
+
+static void backlog_add(struct worker *worker, struct worker_txq *txq, struct rte_mbuf *m)
+{
+	if (txq->count == WORKER_BACKLOG) {
+		emit_drop(worker, m, BASE_DROP_TX_FULL);
+		return;
+	}
+	if (txq->count == 0)
+		txq->stuck_ns = worker->now_ns;
+	txq->backlog[(txq->head + txq->count++) & (WORKER_BACKLOG - 1)] = m;
+	worker->backlog++;
+	worker->counters.backlogged++;
+}
+
+void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n)
+{
+	struct worker_txq *txq = &worker->txq[port->index];
+	uint32_t done = txq->count == 0 ? send_burst(worker, txq, pkts, n) : 0;
+
+	for (uint32_t i = done; i < n; i++)
+		backlog_add(worker, txq, pkts[i]);
+}
+
+static void backlog_take(struct worker *worker, struct worker_txq *txq, uint32_t n)
+{
+	txq->head = (txq->head + n) & (WORKER_BACKLOG - 1);
+	txq->count -= n;
+	worker->backlog -= n;
+}
+
+static void backlog_drop(struct worker *worker, struct worker_txq *txq)
+{
+	while (txq->count != 0) {
+		emit_drop(worker, txq->backlog[txq->head], BASE_DROP_TX_FULL);
+		backlog_take(worker, txq, 1);
+	}
+}
+
+void worker_tx_retry(struct worker *worker)
+{
+	for (uint32_t p = 0; p < worker->n_txq && worker->backlog != 0; p++) {
+		struct worker_txq *txq = &worker->txq[p];
+		uint32_t n = WORKER_BACKLOG - txq->head < txq->count ? WORKER_BACKLOG - txq->head : txq->count;
+
+		if (n == 0)
+			continue;
+		n = send_burst(worker, txq, &txq->backlog[txq->head], n);
+		backlog_take(worker, txq, n);
+		worker->work += n;
+		if (n != 0)
+			txq->stuck_ns = worker->now_ns;
+		else if (worker->now_ns - txq->stuck_ns > STUCK_NS)
+			backlog_drop(worker, txq);
+	}
+}
+
+/* ---- sleeping and being called ---- */
+
+void worker_wake(struct worker *worker)
+{
+	/* Pairs with the fence in sleep_now(): either we see it asleep or it sees what we stored before. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&worker->asleep, memory_order_relaxed))
+		eventfd_write(worker->wake_fd, 1);
+}
+
+void worker_call(struct worker *worker, void (*fn)(void *arg), void *arg)
+{
+	struct worker_call_msg msg = {.fn = fn, .arg = arg};
+
+	if (!atomic_load(&worker->running)) {
+		worker->now_ns = clock_now_ns();
+		fn(arg);
+		return;
+	}
+	sem_init(&msg.done, 0, 0);
+	atomic_store_explicit(&worker->call, &msg, memory_order_release);
+	worker_wake(worker);
+	while (sem_wait(&msg.done) != 0)
+		;
+	sem_destroy(&msg.done);
+}
+
+static void serve_call(struct worker *worker)
+{
+	struct worker_call_msg *msg;
+
+	if (atomic_load_explicit(&worker->call, memory_order_relaxed) == NULL)
+		return;
+	msg = atomic_exchange_explicit(&worker->call, NULL, memory_order_acquire);
+	msg->fn(msg->arg);
+	worker->work++;
+	worker->counters.calls++;
+	sem_post(&msg->done);
+}
+
+static void vd_sleep(struct worker *worker, bool sleep)
+{
+	if (worker->vd_asleep == sleep || atomic_load_explicit(&worker->quiet, memory_order_relaxed))
+		return;
+	vd_worker_sleep(worker->vd, sleep);
+	worker->vd_asleep = sleep;
+}
+
+static bool something_waits(const struct worker *worker)
+{
+	if (atomic_load_explicit(&worker->call, memory_order_relaxed) != NULL || !rte_ring_empty(worker->from_main) ||
+		tp_has_work(worker->tp) || worker->n_emit != 0 || worker->backlog != 0 ||
+		atomic_load_explicit(&worker->quit, memory_order_relaxed))
+		return true;
+	for (uint32_t w = 0; w < worker->roced->n_workers; w++) {
+		if (worker->from_worker[w] != NULL && !rte_ring_empty(worker->from_worker[w]))
+			return true;
+	}
+	return false;
+}
+
+static void wait_fds(struct worker *worker, uint64_t ns)
+{
+	bool quiet = atomic_load_explicit(&worker->quiet, memory_order_relaxed);
+	struct pollfd fds[2] = {
+		{.fd = worker->wake_fd, .events = POLLIN},
+		{.fd = quiet ? -1 : vd_worker_fd(worker->vd), .events = POLLIN},
+	};
+	struct timespec ts = {.tv_sec = 0, .tv_nsec = (long)ns};
+	eventfd_t count;
+
+	worker->counters.sleeps++;
+	if (ppoll(fds, 2, &ts, NULL) <= 0)
+		return;
+	if ((fds[0].revents & POLLIN) != 0)
+		eventfd_read(worker->wake_fd, &count);
+	worker->sleep_ns = SLEEP_MIN_NS;
+	if (fds[1].revents != 0)
+		vd_sleep(worker, false);
+}
+
+static void sleep_now(struct worker *worker)
+{
+	uint64_t max_ns = (uint64_t)worker->roced->config.workers[worker->index].idle_sleep_us * 1000;
+	uint64_t next_ns = tp_next_ns(worker->tp), ns = worker->sleep_ns;
+
+	if (next_ns <= worker->now_ns)
+		return;
+	if (ns > max_ns)
+		ns = max_ns;
+	if (next_ns - worker->now_ns < ns)
+		ns = next_ns - worker->now_ns;
+	atomic_store_explicit(&worker->asleep, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!something_waits(worker))
+		wait_fds(worker, ns);
+	atomic_store_explicit(&worker->asleep, false, memory_order_relaxed);
+	if (worker->sleep_ns < max_ns)
+		worker->sleep_ns *= 2;
+}
+
+/* After a walk: backs off when it found nothing to do. Clients are told before the first sleep, and looked
+ * at once more, so that no doorbell is missed. */
+static void back_off(struct worker *worker)
+{
+	uint64_t idle_ns;
+
+	if (worker->work != 0) {
+		worker->idle_since_ns = worker->now_ns;
+		worker->sleep_ns = SLEEP_MIN_NS;
+		vd_sleep(worker, false);
+		return;
+	}
+	idle_ns = worker->now_ns - worker->idle_since_ns;
+	if (idle_ns < SPIN_NS)
+		rte_pause();
+	else if (idle_ns < YIELD_NS || worker->roced->config.workers[worker->index].idle_sleep_us == 0)
+		sched_yield();
+	else if (!worker->vd_asleep && !atomic_load_explicit(&worker->quiet, memory_order_relaxed))
+		vd_sleep(worker, true);
+	else
+		sleep_now(worker);
+}
+
+static int worker_main(void *arg)
+{
+	struct worker *worker = arg;
+
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	worker->idle_since_ns = clock_now_ns();
+	while (!atomic_load_explicit(&worker->quit, memory_order_relaxed)) {
+		worker->now_ns = clock_now_ns();
+		worker->work = 0;
+		rte_graph_walk(worker->graph);
+		worker->node = NULL;
+		worker->counters.walks++;
+		serve_call(worker);
+		back_off(worker);
+	}
+	return 0;
+}
+
+int worker_start(struct worker *worker)
+{
+	int rc;
+
+	atomic_store(&worker->quit, false);
+	atomic_store(&worker->running, true);
+	rc = rte_eal_remote_launch(worker_main, worker, worker->lcore);
+	if (rc != 0) {
+		atomic_store(&worker->running, false);
+		log_line(LOG_ERR, "worker %u does not start: %s", worker->index, strerror(-rc));
+	}
+	return rc;
+}
+
+void worker_stop(struct worker *worker)
+{
+	if (worker == NULL || !atomic_load(&worker->running))
+		return;
+	atomic_store(&worker->quit, true);
+	worker_wake(worker);
+	rte_eal_wait_lcore(worker->lcore);
+	atomic_store(&worker->running, false);
+}
+
+/* ---- making and freeing ---- */
+
+static struct rte_ring *make_ring(const char *what, uint32_t a, uint32_t b)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s_%u_%u", what, a, b);
+	return rte_ring_create(name, WORKER_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+static int make_rings(struct worker *worker)
+{
+	worker->from_main = make_ring("from_main", worker->index, 0);
+	worker->to_main = make_ring("to_main", worker->index, 0);
+	if (worker->from_main == NULL || worker->to_main == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < worker->roced->n_workers; w++) {
+		if (w == worker->index)
+			continue;
+		worker->from_worker[w] = make_ring("worker", w, worker->index);
+		if (worker->from_worker[w] == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_tp(struct worker *worker)
+{
+	struct tp_config config = {
+		.max_qps = MAX_QPS,
+		.max_mrs = MAX_MRS,
+		.qpn_base = worker->index << WORKER_QPN_SHIFT,
+		.seed = worker->roced->seed + worker->index,
+	};
+	struct tp_ops ops = {.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit};
+
+	vd_worker_ops(&ops);
+	worker->tp = tp_create(&config, &ops, worker, clock_now_ns());
+	return worker->tp != NULL ? 0 : -ENOMEM;
+}
+
+static int make_graph(struct worker *worker)
+{
+	const char *names[16];
+	char name[RTE_GRAPH_NAMESIZE];
+	struct rte_graph_param param = {.socket_id = SOCKET_ID_ANY, .node_patterns = names};
+
+	snprintf(name, sizeof(name), "worker_%u", worker->index);
+	for (uint32_t i = 0; i < nodes_count; i++)
+		names[i] = nodes_all[i]->name;
+	param.nb_node_patterns = (uint16_t)nodes_count;
+	worker->graph_id = rte_graph_create(name, &param);
+	if (worker->graph_id == RTE_GRAPH_ID_INVALID)
+		return rte_errno != 0 ? -rte_errno : -ENOMEM;
+	worker->graph_made = true;
+	worker->graph = rte_graph_lookup(name);
+	for (uint32_t i = 0; i < nodes_count; i++) {
+		struct rte_node *node = rte_graph_node_get_by_name(name, nodes_all[i]->name);
+
+		memcpy(node->ctx, &worker, sizeof(worker));
+	}
+	return 0;
+}
+
+static int make_queues(struct worker *worker)
+{
+	struct roced *roced = worker->roced;
+	const struct config_worker *config = &roced->config.workers[worker->index];
+
+	worker->n_rxq = config->n_rx;
+	for (uint32_t r = 0; r < config->n_rx; r++) {
+		worker->rxq[r].port_id = roced->ports[config_find_port(&roced->config, config->rx[r].port)].id;
+		worker->rxq[r].queue = (uint16_t)config->rx[r].queue;
+	}
+	worker->n_txq = roced->n_ports;
+	worker->txq = calloc(roced->n_ports, sizeof(worker->txq[0]));
+	if (worker->txq == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		worker->txq[p].port_id = roced->ports[p].id;
+	return 0;
+}
+
+int worker_create(struct roced *roced, uint32_t index)
+{
+	struct worker *worker = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*worker), RTE_CACHE_LINE_SIZE));
+	int rc;
+
+	if (worker == NULL)
+		return -ENOMEM;
+	memset(worker, 0, sizeof(*worker));
+	worker->roced = roced;
+	worker->index = index;
+	worker->lcore = roced->config.workers[index].lcore;
+	roced->workers[index] = worker;
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = worker->wake_fd < 0 ? -errno : 0;
+	if (rc == 0)
+		rc = make_queues(worker);
+	if (rc == 0)
+		rc = make_rings(worker);
+	if (rc == 0)
+		rc = make_tp(worker);
+	if (rc == 0)
+		rc = make_graph(worker);
+	if (rc != 0)
+		log_line(LOG_ERR, "worker %u cannot be made: %s", index, strerror(-rc));
+	return rc;
+}
+
+static void free_ring(struct rte_ring *ring)
+{
+	void *m;
+
+	while (ring != NULL && rte_ring_sc_dequeue(ring, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(ring);
+}
+
+void worker_destroy(struct worker *worker)
+{
+	if (worker == NULL)
+		return;
+	for (uint32_t i = 0; i < worker->n_emit; i++)
+		rte_pktmbuf_free(worker->emit[i]);
+	for (uint32_t p = 0; worker->txq != NULL && p < worker->n_txq; p++)
+		backlog_drop(worker, &worker->txq[p]);
+	if (worker->graph_made)
+		rte_graph_destroy(worker->graph_id);
+	tp_destroy(worker->tp);
+	free_ring(worker->from_main);
+	free_ring(worker->to_main);
+	for (uint32_t w = 0; w < VD_MAX_WORKERS; w++)
+		free_ring(worker->from_worker[w]);
+	free(worker->txq);
+	if (worker->wake_fd >= 0)
+		close(worker->wake_fd);
+	free(worker);
+}

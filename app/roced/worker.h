@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One worker: a thread that walks one rte_graph, with its transport endpoint. All fields are its own
+ * except where said. What others want from it comes by rings (packets) or by worker_call() (functions),
+ * and an eventfd wakes it when it sleeps.
+ */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include <rte_graph.h>
+#include <rte_graph_worker.h>
+#include <rte_ring.h>
+
+#include "roced.h"
+#include "tp.h"
+
+#define WORKER_BURST       64
+#define WORKER_EMIT        256
+#define WORKER_BACKLOG     1024   /* frames a full transmit queue may hold up, a power of two */
+#define WORKER_QPN_SHIFT   18     /* QPN = worker << shift | index */
+#define WORKER_RING        2048
+
+struct worker_rxq {
+	uint16_t port_id, queue;
+};
+
+/* Frames that wait for room in a transmit queue. */
+struct worker_txq {
+	uint16_t port_id;
+	uint32_t head, count;
+	uint64_t stuck_ns;         /* since when nothing went out, 0: not stuck */
+	struct rte_mbuf *backlog[WORKER_BACKLOG];
+};
+
+struct worker_call_msg {
+	void (*fn)(void *arg);
+	void *arg;
+	sem_t done;
+};
+
+struct worker_counters {
+	uint64_t walks, sleeps, calls, ring_in, ring_out, backlogged;
+	uint64_t drops[BASE_DROP_COUNT];
+};
+
+struct worker {
+	struct vd_worker *vd;      /* first: lib/verbs expects it there */
+	struct roced *roced;
+	uint32_t index, lcore;
+	struct tp *tp;
+	struct rte_graph *graph;
+	rte_graph_t graph_id;
+	bool graph_made;
+	uint64_t now_ns;
+	uint32_t work;             /* things done in this walk; 0: idle */
+	uint32_t n_rxq, n_txq;
+	struct worker_rxq rxq[CONFIG_MAX_RX];
+	struct worker_txq *txq;    /* by port index */
+	uint32_t backlog;          /* frames in all of them */
+	/* Frames the transport has emitted and the node that is running. */
+	uint32_t n_emit;
+	struct rte_mbuf *emit[WORKER_EMIT];
+	struct rte_node *node;
+	rte_edge_t egress_edge;
+	/* idle */
+	uint64_t idle_since_ns, sleep_ns;
+	bool vd_asleep;
+	struct worker_counters counters;   /* others only read */
+
+	struct rte_ring *from_main;        /* main puts in */
+	struct rte_ring *to_main;          /* main takes out */
+	struct rte_ring *from_worker[VD_MAX_WORKERS]; /* the worker of that index puts in */
+	int wake_fd;
+	_Atomic(struct worker_call_msg *) call;
+	atomic_bool asleep, running, quit;
+	atomic_bool quiet;                 /* clients are not looked at any more */
+};
+
+/* Makes a worker's rings, transport and graph; lib/verbs' handle is set later. */
+int worker_create(struct roced *roced, uint32_t index);
+void worker_destroy(struct worker *worker);
+/* Starts and ends its thread. */
+int worker_start(struct worker *worker);
+void worker_stop(struct worker *worker);
+/* Runs fn(arg) in the worker between two walks and returns when it is done. In the caller when the worker
+ * does not run. Only one thread calls this. */
+void worker_call(struct worker *worker, void (*fn)(void *arg), void *arg);
+/* Ends its sleep, if it sleeps. Any thread. */
+void worker_wake(struct worker *worker);
+
+/* ---- for the nodes; in the worker's thread ---- */
+static inline struct worker *worker_of(const struct rte_node *node)
+{
+	struct worker *worker;
+
+	__builtin_memcpy(&worker, node->ctx, sizeof(worker));
+	return worker;
+}
+
+static inline void worker_drop(struct worker *worker, enum base_drop reason)
+{
+	worker->counters.drops[reason]++;
+}
+
+/* Names the node in whose turn the transport may emit, and its edge to egress. */
+static inline void worker_enter(struct worker *worker, struct rte_node *node, rte_edge_t egress_edge)
+{
+	worker->node = node;
+	worker->egress_edge = egress_edge;
+}
+
+/* Passes on what was emitted. */
+void worker_flush_emit(struct worker *worker);
+/* Queues frames of a port for sending, sends what the port takes. */
+void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n);
+/* Tries again what a port did not take. */
+void worker_tx_retry(struct worker *worker);
+
+#endif
