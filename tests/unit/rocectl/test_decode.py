@@ -80,6 +80,15 @@ class Captures(unittest.TestCase):
         self.assertIn("hello={ip_version=4 src=10.9.0.2 sport=58194 dst=10.9.0.1 dport=7174}", lines[0])
         self.assertEqual(err, "%d packets, %d RoCE, 0 bad ICRC, 0 malformed\n" % (len(lines), len(lines)))
 
+    def test_every_key_is_documented(self):
+        text = (pathlib.Path(VECTORS).parents[2] / "docs" / "decode.md").read_text()
+        vectors = json.loads(pathlib.Path(VECTORS).read_text())
+        inputs = [pcap([bytes.fromhex(v["frame_hex"]) for v in vectors])]
+        inputs += [path.read_bytes() for path in CAPTURES.rglob("*.pcap")]
+        keys = {key for data in inputs for record in capture.records(ROCECTL, "-", data=data)[0] for key in record}
+        self.assertGreater(len(keys), 40)
+        self.assertEqual([key for key in sorted(keys) if "`%s`" % key not in text], [])
+
     def test_cm_flow_label_gives_the_udp_port(self):
         """Linux derives the QP's source port from the flow label of the REQ."""
         for name in ("rping.pcap", "v6_rping.pcap", "rxe-6.12/6.12_rping4.pcap"):

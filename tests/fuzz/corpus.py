@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the fuzz targets' seed inputs of the captures and vectors, one folder a target.
+
+usage: corpus.py TESTS-DIR OUT-DIR
+"""
+import hashlib
+import json
+import pathlib
+import struct
+import sys
+
+TESTS, OUT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(TESTS / "unit" / "rocectl"))
+sys.dont_write_bytecode = True
+import capture  # noqa: E402
+
+MAX_FRAME = 600    # long payloads teach the fuzzer nothing
+PER_OPCODE = 12    # of one capture
+
+
+def save(target, data):
+    folder = OUT / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / hashlib.sha1(data).hexdigest()[:16]).write_bytes(data)
+
+
+def l3_of(frame):
+    return 18 if frame[12:14] == b"\x81\0" else 14
+
+
+def bth_of(frame):
+    l3 = l3_of(frame)
+    return l3 + (28 if frame[l3] >> 4 == 4 else 48)
+
+
+def captured():
+    for path in sorted((TESTS / "data" / "captures").rglob("*.pcap")):
+        seen = {}
+        for frame in capture.read_frames(path):
+            opcode = frame[bth_of(frame)] if len(frame) > bth_of(frame) else None
+            seen[opcode] = seen.get(opcode, 0) + 1
+            if seen[opcode] <= PER_OPCODE and len(frame) <= MAX_FRAME:
+                yield frame
+
+
+def mads():
+    """For each capture the datagrams to QP 1, in order."""
+    for path in sorted((TESTS / "data" / "captures").rglob("*.pcap")):
+        row = []
+        for frame in capture.read_frames(path):
+            at = bth_of(frame)
+            if len(frame) >= at + 20 + 256 + 4 and frame[at] == 0x64 and frame[at + 5:at + 8] == b"\0\0\1":
+                row.append(frame[at + 20:at + 20 + 256])
+        if row:
+            yield row
+
+
+def port_frames():
+    """ARP, neighbour discovery and echo in all their forms."""
+    pair4 = bytes.fromhex("020000000001" "0a000001" "020000000002" "0a000002")
+    for op in (1, 2):
+        yield capture.ether(bytes.fromhex("000108000604") + struct.pack("!H", op) + pair4 + bytes(18), kind=0x0806)
+        yield capture.ether(bytes.fromhex("000108000604") + struct.pack("!H", op) + pair4, kind=0x0806, vlan=5)
+    for kind in (0, 8):
+        yield capture.ether(capture.ip("10.0.0.1", "10.0.0.2", bytes([kind, 0, 0, 0, 0, 1, 0, 2]) + b"ping", proto=1))
+    for kind, src in ((128, "fd00::2"), (129, "fd00::2"), (135, "fd00::2"), (135, "::"), (136, "fd00::2")):
+        body = bytes([kind, 0, 0, 0, 0x60 if kind == 136 else 0, 0, 0, 0])
+        if kind > 129:
+            body += bytes.fromhex("fd00" + "00" * 13 + "01")
+            if src != "::":
+                body += bytes([kind - 134, 1, 2, 0, 0, 0, 0, 9])
+        dst = "ff02::1:ff00:1" if kind == 135 else "fd00::1"
+        yield capture.ether(capture.ip(src, dst, body, proto=58, ttl=255))
+    yield capture.ether(struct.pack("!HH8H", 0x0101, 0xFF, *range(8)) + bytes(26), kind=0x8808)
+
+
+def main():
+    vectors = json.loads((TESTS / "data" / "vectors.json").read_text())
+    frames = [bytes.fromhex(v["frame_hex"]) for v in vectors if "frame_hex" in v]
+    for frame in frames + list(captured()) + list(port_frames()):
+        if len(frame) <= MAX_FRAME:
+            save("frame", b"\x80" + frame)
+    for frame in port_frames():
+        save("arp_nd", b"\x01" + frame)
+    for row in mads():
+        for mad in row:
+            save("cm", b"\0" + mad)
+        # The whole exchange as the passive and as the active side would see it.
+        save("cm", b"".join(b"\x09" + mad for mad in row[:12]))
+        save("cm", b"\x89" + row[0] + b"".join(b"\x09" + mad for mad in row[1:12]))
+
+
+if __name__ == "__main__":
+    main()
