@@ -209,7 +209,7 @@ roced_config() {
 	local a
 	for a in "$@"; do list="$list${list:+, }\"$a\""; done
 	cat <<-END
-		eal = { args = ["--no-huge", "-m", "512", "--no-pci", "--in-memory"]; };
+		eal = { args = ["--no-huge", "-m", "512"]; };
 		control = { socket = "$tmp_dir/$name.sock"; };
 		workers = ( { lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); } );
 		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; } );
