@@ -35,6 +35,8 @@ static void add(struct args *args, const char *arg)
 		args->v[args->n++] = (char *)(uintptr_t)arg;
 }
 
+static const char *const no_huge[] = {"--no-huge", NULL};
+
 static bool user_has(const struct config *config, const char *const *names)
 {
 	for (uint32_t i = 0; i < config->n_eal_args; i++) {
@@ -145,8 +147,8 @@ static void add_devices(const struct config *config, struct args *args)
 
 static int make_args(const struct config *config, struct args *args)
 {
-	/* Without any of these, two daemons would meet in the same runtime files. */
-	static const char *const own_files[] = {"--in-memory", "--file-prefix", "--proc-type", "--huge-unlink", NULL};
+	static const char *const own_files[] = {"--in-memory", "--file-prefix", "--proc-type", "--huge-unlink",
+		"--no-shconf", NULL};
 	static const char *const quiet[] = {"--log-level", NULL};
 	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
 	int rc = make_lcores(config, args);
@@ -158,15 +160,21 @@ static int make_args(const struct config *config, struct args *args)
 	add(args, args->lcores);
 	add(args, "--main-lcore");
 	add(args, args->main_lcore);
-	if (!user_has(config, own_files))
+	/* Two daemons must not meet in the same runtime files. Without hugepages DPDK knows another word for it
+	 * and refuses --in-memory, which means the same, so that is left out. */
+	if (user_has(config, no_huge))
+		add(args, "--no-shconf");
+	else if (!user_has(config, own_files))
 		add(args, "--in-memory");
 	if (!user_has(config, quiet))
 		add(args, "--log-level=warning");
 	if (!user_has(config, telemetry))
 		add(args, "--no-telemetry");
 	add_devices(config, args);
-	for (uint32_t i = 0; i < config->n_eal_args; i++)
-		add(args, config->eal_args[i]);
+	for (uint32_t i = 0; i < config->n_eal_args; i++) {
+		if (!user_has(config, no_huge) || strcmp(config->eal_args[i], "--in-memory") != 0)
+			add(args, config->eal_args[i]);
+	}
 	args->v[args->n] = NULL;
 	return 0;
 }
@@ -188,7 +196,6 @@ static bool no_hugepages(void)
 
 int eal_start(struct roced *roced)
 {
-	static const char *const no_huge[] = {"--no-huge", NULL};
 	static const struct rte_mbuf_dynfield field = {.name = "roced_route", .size = 1, .align = 1};
 	static struct args args;   /* the EAL keeps pointers */
 	int rc = make_args(&roced->config, &args);

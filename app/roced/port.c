@@ -21,7 +21,6 @@
 
 #define POOL_CACHE    256
 #define ETH_OVERHEAD  18    /* header and one VLAN tag */
-#define ETH_CRC       4
 
 static int fail(const struct port *port, const char *what, int rc)
 {
@@ -63,7 +62,7 @@ static int probe(struct port *port)
 static int make_pool(struct port *port)
 {
 	const struct net_driver *driver = net_driver_find(port->config->device);
-	uint32_t frame = port->config->mtu + ETH_OVERHEAD + ETH_CRC, room, n = port->config->mbufs;
+	uint32_t frame = net_driver_frame_room(port->config->device, port->config->mtu), room, n = port->config->mbufs;
 	uint32_t least = port->config->n_rx_queues * port->config->rx_descriptors + 1024;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
@@ -215,15 +214,28 @@ static void set_filters(struct port *port)
 			"this port, look there", port->config->name);
 }
 
-int port_start(struct port *port)
+static int set_mtu(const struct port *port)
 {
 	uint16_t mtu = (uint16_t)port->config->mtu, now = 0;
-	int rc = rte_eth_dev_get_mtu(port->id, &now);
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(port->id, &info);
 
-	if (rc != 0 || now != mtu)
-		rc = rte_eth_dev_set_mtu(port->id, mtu);
 	if (rc != 0)
-		rc = set_iface_mtu(port);
+		return rc;
+	/* af_packet names the frame of a standard interface as its largest, and carries what the interface does. */
+	if (mtu + ETH_OVERHEAD > info.max_rx_pktlen && port->netdev[0] != '\0')
+		return set_iface_mtu(port);
+	if (rte_eth_dev_get_mtu(port->id, &now) == 0 && now == mtu)
+		return 0;
+	rc = rte_eth_dev_set_mtu(port->id, mtu);
+	/* rings, files: whatever fits in a buffer */
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+int port_start(struct port *port)
+{
+	int rc = set_mtu(port);
+
 	if (rc != 0)
 		return fail(port, "its MTU cannot be set", rc);
 	rc = rte_eth_dev_start(port->id);

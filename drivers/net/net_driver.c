@@ -8,6 +8,7 @@
 #include "net_driver.h"
 
 #define ETH_OVERHEAD        18    /* Ethernet header and one VLAN tag */
+#define ETH_CRC             4
 #define AF_PACKET_OVERHEAD  110   /* TPACKET2 header and alignment in front of the frame, in each ring slot */
 #define AF_PACKET_FRAMESZ   2048  /* the driver's defaults */
 #define AF_PACKET_BLOCKSZ   4096
@@ -34,6 +35,20 @@ static uint32_t power_of_two(uint32_t n)
 	while (p < n)
 		p *= 2;
 	return p;
+}
+
+uint32_t net_driver_frame_room(const char *device, uint32_t mtu_bytes)
+{
+	uint32_t room = mtu_bytes + ETH_OVERHEAD + ETH_CRC;
+
+	/* af_packet wants buffers as large as the slots of its ring, whatever the MTU. */
+	if (strncmp(device, "net_af_packet", strlen("net_af_packet")) == 0) {
+		uint32_t framesz = arg_number(device, "framesz", AF_PACKET_FRAMESZ);
+
+		if (framesz > room)
+			room = framesz;
+	}
+	return room;
 }
 
 static int need_iface(const struct net_need *need, char msg[NET_MSG_BYTES])

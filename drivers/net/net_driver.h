@@ -40,6 +40,9 @@ bool net_is_pci(const char *device);
 /* 0 when the device text can serve the need; -EINVAL with an explanation in msg. */
 int net_driver_check(const struct net_need *need, char msg[NET_MSG_BYTES]);
 
+/* Room for a frame that receive buffers of the device must have (without headroom). */
+uint32_t net_driver_frame_room(const char *device, uint32_t mtu_bytes);
+
 /* Copies the value of an argument ("iface") of a device text; false when it has none or out is too small. */
 bool net_driver_arg(const char *device, const char *name, char *out, size_t n);
 
