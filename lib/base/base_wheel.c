@@ -26,7 +26,8 @@ void base_timer_init(struct base_timer *timer, base_timer_fn fn, void *arg)
 /* A timer lies on the lowest level whose span covers its distance, in the slot of its own tick bits. */
 static void place(struct base_wheel *wheel, struct base_timer *timer, uint64_t earliest_tick)
 {
-	uint64_t tick = tick_of(timer->expiry_ns + (1u << BASE_WHEEL_TICK_BITS) - 1);
+	bool between = (timer->expiry_ns & ((1u << BASE_WHEEL_TICK_BITS) - 1)) != 0;
+	uint64_t tick = tick_of(timer->expiry_ns) + between; /* up; the end of time must not wrap to its start */
 	unsigned int level = 0;
 
 	if (tick < earliest_tick)
