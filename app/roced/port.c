@@ -223,7 +223,7 @@ static int set_mtu(const struct port *port)
 	if (rc != 0)
 		return rc;
 	/* af_packet names the frame of a standard interface as its largest, and carries what the interface does. */
-	if (mtu + ETH_OVERHEAD > info.max_rx_pktlen && port->netdev[0] != '\0')
+	if (port->config->mtu + ETH_OVERHEAD > info.max_rx_pktlen && port->netdev[0] != '\0')
 		return set_iface_mtu(port);
 	if (rte_eth_dev_get_mtu(port->id, &now) == 0 && now == mtu)
 		return 0;
