@@ -7,6 +7,7 @@ usage: corpus.py TESTS-DIR OUT-DIR
 import hashlib
 import json
 import pathlib
+import random
 import struct
 import sys
 
@@ -75,6 +76,51 @@ def port_frames():
     yield capture.ether(struct.pack("!HH8H", 0x0101, 0xFF, *range(8)) + bytes(26), kind=0x8808)
 
 
+# Steps of fuzz_tp.c by number.
+POST, RAW, INLINE, RECV, CRAFT, NOISE, TROUBLE, REREGISTER, MOVE, MODIFY, ALTER, FATES, RUN = range(13)
+
+
+def step(number, side, *values):
+    return bytes([number << 1 | side, *values])
+
+
+def post(side, opcode, length, flags=2):
+    return step(POST, side, opcode, flags, 0, 0, 1, 2, 3, 1, 0, length, 0)
+
+
+def recv(side, length):
+    return step(RECV, side, 1, 8, length, 0)
+
+
+def programs():
+    """Each operation alone, then rows of random ones."""
+    for setting in range(0, 256, 17):
+        yield bytes([setting]) + b"".join(recv(1, 200) + post(0, op, 30) + step(RUN, 0) for op in range(10))
+    for opcode in range(0x1e):
+        yield b"\0" + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
+        yield b"\2" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
+    rnd = random.Random(7)
+    pick = {
+        "send": lambda: post(rnd.randrange(2), rnd.randrange(7), rnd.choice((0, 1, 7, 14, 57, 220))),
+        "recv": lambda: recv(rnd.randrange(2), rnd.choice((0, 1, 57, 220))),
+        "raw": lambda: step(RAW, rnd.randrange(2), 96, *rnd.randbytes(96)),
+        "inline": lambda: step(INLINE, 0, rnd.choice((0, 2)), 0, 0, 4, 1, 2, 3, 4, rnd.randrange(130)),
+        "craft": lambda: step(CRAFT, rnd.randrange(2), rnd.randrange(30), rnd.randrange(6), rnd.randrange(32), 0),
+        "alter": lambda: step(ALTER, rnd.randrange(2), rnd.randrange(4), 2, rnd.randrange(256)),
+        "fates": lambda: step(FATES, 0, rnd.randrange(256)),
+        "run": lambda: step(RUN, 0),
+        "trouble": lambda: step(TROUBLE, rnd.randrange(2), 1 << rnd.randrange(8)),
+        "move": lambda: step(MOVE, rnd.randrange(2), rnd.randrange(7)),
+        "modify": lambda: step(MODIFY, rnd.randrange(2), *rnd.randbytes(11)),
+        "reregister": lambda: step(REREGISTER, rnd.randrange(2), rnd.randrange(16)),
+    }
+    names = list(pick)
+    often = [8, 4, 1, 2, 3, 4, 1, 6, 1, 1, 1, 1]
+    for _ in range(120):
+        row = rnd.choices(names, often, k=rnd.randrange(4, 48))
+        yield bytes([rnd.randrange(256)]) + b"".join(pick[name]() for name in row)
+
+
 def main():
     vectors = json.loads((TESTS / "data" / "vectors.json").read_text())
     frames = [bytes.fromhex(v["frame_hex"]) for v in vectors if "frame_hex" in v]
@@ -89,6 +135,8 @@ def main():
         # The whole exchange as the passive and as the active side would see it.
         save("cm", b"".join(b"\x09" + mad for mad in row[:12]))
         save("cm", b"\x89" + row[0] + b"".join(b"\x09" + mad for mad in row[1:12]))
+    for program in programs():
+        save("tp", program)
 
 
 if __name__ == "__main__":

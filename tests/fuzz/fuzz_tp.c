@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two endpoints, whose work requests, packets and settings come from the input. Packets are crafted field by
+ * field, or are ones that were really sent with some fields changed; their ICRC is right, so all reach the queue
+ * pair. Work requests are any bytes, as a client may write into its ring. Promises: nothing outside the
+ * registered regions changes on either side, every work request completes once, nothing runs for ever.
+ *
+ * The input is a row of steps, each a byte that says what to do and the bytes that it takes. Where chance
+ * would never hit (keys, addresses, PSNs), values are offsets from right ones.
+ */
+#include <string.h>
+
+#include "base_psn.h"
+#include "fuzz.h"
+#include "harness.h"
+
+#define MAX_STEPS     64
+#define REGION_OFF    0x3000u
+#define REGION_BYTES  0x2000u
+#define PATTERN       0xa7
+#define STEP_MS       1
+#define END_MS        3000
+#define MAX_PAYLOAD   (4096 + 64)
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+struct fuzz {
+	struct input in;
+	struct hx_world *w;
+	uint8_t fates;       /* two bits a frame, in turn */
+	bool lost_work;      /* a reset or a full completion queue: completions are missing by right */
+};
+
+/* The script of the harness has no argument of its own. */
+static struct fuzz *current;
+
+static uint64_t take(struct input *in, unsigned int bytes)
+{
+	uint64_t v = 0;
+
+	for (; bytes > 0 && in->left > 0; bytes--, in->left--)
+		v = v << 8 | *in->at++;
+	return v;
+}
+
+static void take_bytes(struct input *in, void *out, size_t bytes)
+{
+	size_t n = bytes < in->left ? bytes : in->left;
+
+	memset(out, 0, bytes);
+	memcpy(out, in->at, n);
+	in->at += n;
+	in->left -= n;
+}
+
+/* One byte that is mostly a small distance. */
+static int64_t near(struct input *in)
+{
+	return (int8_t)take(in, 1);
+}
+
+static enum hx_fate fate(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	static const enum hx_fate fates[4] = {HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY};
+
+	(void)from;
+	(void)pkt;
+	/* Only the newest entries of the log are of use here. */
+	if (w->n_log > HX_MAX_LOG / 2)
+		w->n_log = 1;
+	/* In the end everything arrives. */
+	return current->in.left == 0 ? HX_PASS : fates[current->fates >> n % 4 * 2 & 3];
+}
+
+/* ---- set-up ---- */
+
+static uint32_t make_region(struct hx_side *s, uint32_t access)
+{
+	struct tp_mr_attr mr = {
+		.pd = HX_PD,
+		.access = access,
+		.iova = HX_IOVA + REGION_OFF,
+		.addr = (uintptr_t)s->mem + REGION_OFF,
+		.bytes = REGION_BYTES,
+		.as = s,
+		.direct = s->w->o.copied ? NULL : s->mem + REGION_OFF,
+		.invalidatable = true,
+	};
+	uint32_t key;
+
+	FUZZ_CHECK(!tp_mr_create(s->tp, &mr, &key));
+	return key;
+}
+
+/* Replaces the harness' region over all memory by one in its middle. */
+static void fence(struct hx_side *s)
+{
+	FUZZ_CHECK(!tp_mr_destroy(s->tp, s->key));
+	memset(s->mem, PATTERN, HX_MEM_BYTES);
+	s->key = make_region(s, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
+					TP_ACCESS_REMOTE_ATOMIC);
+}
+
+static void check_fence(const struct hx_side *s)
+{
+	static uint8_t pattern[HX_MEM_BYTES];
+
+	if (!pattern[0])
+		memset(pattern, PATTERN, sizeof(pattern));
+	FUZZ_CHECK(!memcmp(s->mem, pattern, REGION_OFF));
+	FUZZ_CHECK(!memcmp(s->mem + REGION_OFF + REGION_BYTES, pattern, HX_MEM_BYTES - REGION_OFF - REGION_BYTES));
+}
+
+static struct hx_world *make_world(struct input *in)
+{
+	static const uint32_t mtus[4] = {256, 512, 1024, 4096};
+	uint8_t flags = (uint8_t)take(in, 1);
+	struct hx_options o = {
+		.mtu = mtus[flags & 3],
+		.l3_version = (flags & 4) != 0 ? 6 : 4,
+		.copied = (flags & 8) != 0,
+		.sig_none = (flags & 16) != 0,
+		.psn = (flags & 32) != 0 ? 0xfffffe : 5,
+		.retry_cnt = (flags & 64) != 0 ? 1 : 7,
+		.rnr_retry = (flags & 64) != 0 ? 1 : 7,
+		.rd_atomic = (flags & 128) != 0 ? 1 : 4,
+		.dest_rd_atomic = (flags & 128) != 0 ? HX_ZERO : 4,
+		.timeout = 4,
+	};
+	struct hx_world *w = hx_new(&o);
+
+	fence(&w->side[0]);
+	fence(&w->side[1]);
+	w->script = fate;
+	return w;
+}
+
+/* ---- work requests ---- */
+
+static uint64_t an_address(struct input *in)
+{
+	return HX_IOVA + REGION_OFF + (uint64_t)(near(in) * 64);
+}
+
+static uint32_t a_length(struct input *in)
+{
+	uint8_t v = (uint8_t)take(in, 1);
+
+	return v < 0xf0 ? v * 36u : (uint32_t)take(in, 4);
+}
+
+static uint32_t a_key(struct input *in, uint32_t right)
+{
+	uint8_t v = (uint8_t)take(in, 1);
+
+	return v < 0xe0 ? right : right ^ (uint32_t)(v & 0x1f) << 4;
+}
+
+static uint32_t take_sgl(struct input *in, const struct hx_side *s, struct tp_sge sge[TP_MAX_SGE])
+{
+	uint32_t n = take(in, 1) % 4;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sge[i].addr = an_address(in);
+		sge[i].bytes = a_length(in);
+		sge[i].lkey = a_key(in, s->key);
+	}
+	return n;
+}
+
+static bool has_room(const struct hx_qp *q)
+{
+	return q->sq_prod - q->sq_retired < HX_RING - 1;
+}
+
+static void post_send(struct fuzz *f, int side)
+{
+	struct hx_qp *q = &f->w->side[side].qps[0];
+	struct tp_sge sge[TP_MAX_SGE];
+	struct tp_send_wqe wqe = {
+		.opcode = take(&f->in, 1) % 11,
+		.flags = (uint16_t)take(&f->in, 1) & (TP_SEND_FENCE | TP_SEND_SIGNALED | TP_SEND_SOLICITED),
+		.remote_addr = an_address(&f->in),
+		.rkey = a_key(&f->in, f->w->side[!side].key),
+		.imm = (uint32_t)take(&f->in, 1),
+		.atomic = {.compare_add = take(&f->in, 1), .swap = take(&f->in, 1)},
+	};
+
+	if (has_room(q))
+		hx_post_raw(q, &wqe, sge, take_sgl(&f->in, q->side, sge));
+}
+
+/* Any bytes in the slot. */
+static void post_send_raw(struct fuzz *f, int side)
+{
+	struct hx_qp *q = &f->w->side[side].qps[0];
+
+	if (!has_room(q))
+		return;
+	take_bytes(&f->in, q->sq[q->sq_prod % HX_RING], take(&f->in, 1) % HX_SLOT_BYTES);
+	q->sq_prod++;
+	tp_qp_kick(q->side->tp, q->qp);
+}
+
+static void post_inline(struct fuzz *f, int side)
+{
+	struct hx_qp *q = &f->w->side[side].qps[0];
+	struct tp_send_wqe wqe = {
+		.opcode = take(&f->in, 1) % 11,
+		.remote_addr = an_address(&f->in),
+		.rkey = a_key(&f->in, f->w->side[!side].key),
+	};
+	uint8_t data[TP_MAX_INLINE_BYTES];
+
+	take_bytes(&f->in, data, take(&f->in, 1));
+	if (has_room(q))
+		hx_post_inline(q, &wqe, data, (uint32_t)take(&f->in, 1) * 2);
+}
+
+static void post_recv(struct fuzz *f, int side)
+{
+	struct hx_qp *q = &f->w->side[side].qps[0];
+	struct tp_sge sge[TP_MAX_SGE] = {{0}};
+	uint32_t n = take_sgl(&f->in, q->side, sge);
+
+	if ((n & 3) == 3)
+		n = (uint32_t)take(&f->in, 4);
+	if (q->rq_prod - q->rq_fetch < HX_RING - 1)
+		hx_recv_raw(q, sge, n);
+}
+
+/* ---- packets ---- */
+
+/* Takes a frame in as the port would: only what parses. */
+static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
+{
+	struct rte_mbuf *m = calloc(1, sizeof(*m) + sizeof(struct wire_pkt));
+
+	FUZZ_CHECK(m);
+	m->priv_size = sizeof(struct wire_pkt);
+	m->buf_addr = malloc(n);
+	FUZZ_CHECK(m->buf_addr);
+	m->buf_len = (uint16_t)n;
+	m->data_len = (uint16_t)n;
+	m->pkt_len = (uint32_t)n;
+	memcpy(m->buf_addr, frame, n);
+	if (wire_parse(m->buf_addr, n, TP_PKT(m)) == BASE_DROP_NONE && wire_icrc_ok(m->buf_addr, TP_PKT(m)))
+		tp_rx(w->side[to].tp, &m, 1, w->now_ns);
+	free(m->buf_addr);
+	free(m);
+}
+
+/* Changes some fields of a packet; the bits of what choose which. */
+static void change(struct input *in, struct hx_world *w, int to, struct wire_pkt *pkt)
+{
+	uint8_t what = (uint8_t)take(in, 1);
+
+	if ((what & 1) != 0)
+		pkt->opcode = (uint8_t)take(in, 1) & 0x1f;
+	if ((what & 2) != 0)
+		pkt->psn = (pkt->psn + (uint32_t)near(in)) & BASE_PSN_MASK;
+	if ((what & 4) != 0) {
+		pkt->syndrome = (uint8_t)take(in, 1);
+		pkt->msn = (pkt->msn + (uint32_t)near(in)) & BASE_PSN_MASK;
+	}
+	if ((what & 8) != 0) {
+		pkt->va = an_address(in);
+		pkt->dma_bytes = a_length(in);
+	}
+	if ((what & 16) != 0)
+		pkt->rkey = a_key(in, w->side[to].key);
+	if ((what & 32) != 0)
+		pkt->payload_bytes = (uint16_t)(a_length(in) % MAX_PAYLOAD);
+	if ((what & 64) != 0)
+		pkt->pad = take(in, 1) & 3;
+	else
+		pkt->pad = (uint8_t)(-pkt->payload_bytes & 3);
+	if ((what & 128) != 0)
+		pkt->ack_req ^= 1;
+}
+
+static void send_pkt(struct fuzz *f, int to, struct wire_pkt *pkt)
+{
+	static uint8_t frame[WIRE_MAX_HDR_BYTES + MAX_PAYLOAD + 8];
+	struct tp_qp_attr peer;
+
+	if (!wire_opinfo(pkt->opcode)->name)
+		return;
+	hx_attr(f->w, !to, 0, &peer);
+	memset(frame, 0x5c, sizeof(frame));
+	wire_write(frame, &peer.av.net, pkt);
+	wire_seal(frame, pkt);
+	rx(f->w, to, frame, pkt->frame_bytes);
+}
+
+static void craft(struct fuzz *f, int to)
+{
+	struct hx_world *w = f->w;
+	struct wire_pkt pkt = {
+		.opcode = (uint8_t)take(&f->in, 1) & 0x1f,
+		.l3_version = w->o.l3_version,
+		.ttl = 64,
+		.udp_sport = 0xc000,
+		.pkey = 0xffff,
+		.ip_frag = 0x4000,
+		.dqpn = w->side[to].qps[0].qpn,
+		.psn = w->o.psn,
+		.va = HX_IOVA + REGION_OFF,
+		.rkey = w->side[to].key,
+		.ack_req = 1,
+	};
+
+	pkt.psn = (pkt.psn + (uint32_t)near(&f->in)) & BASE_PSN_MASK;
+	pkt.payload_bytes = (uint16_t)(a_length(&f->in) % MAX_PAYLOAD);
+	pkt.dma_bytes = pkt.payload_bytes;
+	change(&f->in, w, to, &pkt);
+	send_pkt(f, to, &pkt);
+}
+
+/* One of the last packets sent, changed, to the side that got it or back to the one that sent it. */
+static void alter(struct fuzz *f, bool back)
+{
+	struct hx_world *w = f->w;
+	uint32_t ago = (uint32_t)take(&f->in, 1) % 32;
+	struct wire_pkt pkt;
+	int to;
+
+	if (ago >= w->n_log)
+		return;
+	pkt = w->log[w->n_log - 1 - ago].pkt;
+	to = w->log[w->n_log - 1 - ago].from ^ !back;
+	pkt.dqpn = w->side[to].qps[0].qpn;
+	change(&f->in, w, to, &pkt);
+	send_pkt(f, to, &pkt);
+}
+
+/* A whole frame of any bytes. */
+static void noise(struct fuzz *f, int to)
+{
+	uint8_t frame[512];
+	size_t n = take(&f->in, 2) % sizeof(frame);
+
+	take_bytes(&f->in, frame, n);
+	rx(f->w, to, frame, n);
+}
+
+/* ---- everything else ---- */
+
+static void trouble(struct fuzz *f, int side)
+{
+	struct hx_side *s = &f->w->side[side];
+	uint8_t what = (uint8_t)take(&f->in, 1);
+
+	s->fail_read = (what & 1) != 0;
+	s->fail_write = (what & 2) != 0;
+	s->empty_pools = what >> 4;
+	if ((what & 4) != 0)
+		s->qps[0].fetch_error = -22; /* EINVAL */
+	if ((what & 8) != 0) {
+		s->send_cq.limit = 4;
+		s->recv_cq.limit = 4;
+		f->lost_work = true;
+	}
+}
+
+static void reregister(struct fuzz *f, int side)
+{
+	struct hx_side *s = &f->w->side[side];
+	uint32_t access = (uint32_t)take(&f->in, 1) & 0xf;
+
+	FUZZ_CHECK(!tp_mr_destroy(s->tp, s->key));
+	if ((access & (TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_ATOMIC)) != 0)
+		access |= TP_ACCESS_LOCAL_WRITE;
+	s->key = make_region(s, access);
+}
+
+static void move(struct fuzz *f, int side)
+{
+	enum tp_qp_state state = (enum tp_qp_state)(take(&f->in, 1) % (TP_QPS_ERR + 1));
+
+	if (!hx_to_state(f->w, &f->w->side[side].qps[0], state) && state == TP_QPS_RESET)
+		f->lost_work = true;
+}
+
+static void modify_raw(struct fuzz *f, int side)
+{
+	struct hx_qp *q = &f->w->side[side].qps[0];
+	struct tp_qp_attr attr;
+	uint32_t mask = (uint32_t)take(&f->in, 3);
+
+	hx_attr(f->w, side, 0, &attr);
+	attr.state = (enum tp_qp_state)(take(&f->in, 1) & 7);
+	attr.cur_state = (enum tp_qp_state)(take(&f->in, 1) & 7);
+	attr.mtu_bytes = (uint32_t)take(&f->in, 2);
+	attr.timeout = (uint8_t)take(&f->in, 1);
+	attr.max_rd_atomic = (uint8_t)take(&f->in, 1);
+	attr.max_dest_rd_atomic = (uint8_t)take(&f->in, 1);
+	attr.min_rnr_timer = (uint8_t)take(&f->in, 1);
+	if (!tp_qp_modify(q->side->tp, q->qp, &attr, mask, f->w->now_ns) && (mask & TP_QP_STATE) != 0 &&
+		attr.state == TP_QPS_RESET)
+		f->lost_work = true;
+}
+
+static void do_step(struct fuzz *f)
+{
+	static void (*const steps[])(struct fuzz *f, int side) = {post_send, post_send_raw, post_inline, post_recv,
+		craft, noise, trouble, reregister, move, modify_raw};
+	const uint8_t n_steps = sizeof(steps) / sizeof(steps[0]);
+	uint8_t what = (uint8_t)take(&f->in, 1);
+	uint8_t which = (what >> 1) % (n_steps + 4);
+
+	if (which < n_steps)
+		steps[which](f, what & 1);
+	else if (which == n_steps)
+		alter(f, what & 1);
+	else if (which == n_steps + 1)
+		f->fates = (uint8_t)take(&f->in, 1);
+	else
+		hx_run(f->w, STEP_MS * HX_MS);
+}
+
+/* Into the error state: what was posted is flushed. */
+static void finish(struct fuzz *f)
+{
+	for (int i = 0; i < 2; i++) {
+		struct hx_side *s = &f->w->side[i];
+		struct hx_qp *q = &s->qps[0];
+
+		s->fail_read = s->fail_write = false;
+		s->empty_pools = 0;
+		if (hx_state(q) == TP_QPS_RESET)
+			f->lost_work = true;
+		(void)hx_to_state(f->w, q, TP_QPS_ERR);
+		tp_qp_kick(s->tp, q->qp);
+	}
+	hx_run(f->w, END_MS * HX_MS);
+	for (int i = 0; i < 2; i++) {
+		const struct hx_side *s = &f->w->side[i];
+		const struct hx_qp *q = &s->qps[0];
+
+		check_fence(s);
+		FUZZ_CHECK(s->send_cq.n <= q->sq_prod && s->recv_cq.n <= q->rq_prod);
+		if (f->lost_work)
+			continue;
+		FUZZ_CHECK(q->sq_retired == q->sq_prod);
+		FUZZ_CHECK(f->w->o.sig_none || s->send_cq.n == q->sq_prod);
+		FUZZ_CHECK(s->recv_cq.n == q->rq_prod);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = {.in = {data, size}};
+	unsigned int i;
+
+	/* The harness' own assertions end in abort() then. */
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	current = &f;
+	f.w = make_world(&f.in);
+	for (i = 0; i < MAX_STEPS && f.in.left > 0; i++)
+		do_step(&f);
+	f.in.left = 0;
+	finish(&f);
+	hx_free(f.w);
+	return 0;
+}
