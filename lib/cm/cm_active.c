@@ -163,6 +163,21 @@ static void rep_stale(struct cm_id *id, struct cm_id *old, uint64_t now_ns)
 	cm_end(id, &ev);
 }
 
+/* The peer waits for an RTU that nobody will send: our REJ or DREQ was lost, or we started anew. */
+static void refuse_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg)
+{
+	struct wire_cm_msg rej;
+
+	cm->stats.rx_unknown_id++;
+	cm->stats.rejects_tx++;
+	cm_msg_init(&rej, WIRE_CM_REJ, msg->tid);
+	rej.rej.local_comm_id = msg->rep.remote_comm_id;
+	rej.rej.remote_comm_id = msg->rep.local_comm_id;
+	rej.rej.message_rejected = WIRE_CM_ABOUT_REP;
+	rej.rej.reason = CM_REJ_INVALID_COMM_ID;
+	cm_send(cm, path, &rej);
+}
+
 void cm_rx_rep(
 	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
@@ -172,7 +187,7 @@ void cm_rx_rep(
 	struct cm_id *old;
 
 	if (!id || id->sidr) {
-		cm->stats.rx_unknown_id++;
+		refuse_rep(cm, path, msg);
 		return;
 	}
 	if (id->state != CM_REQ_SENT) {

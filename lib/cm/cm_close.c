@@ -71,6 +71,7 @@ void cm_rx_dreq(
 		cm_enter_timewait(id, &ev, now_ns);
 		return;
 	case CM_TIMEWAIT:
+	case CM_REJ_SENT: /* our REJ was lost */
 		cm->stats.rx_duplicate++;
 		send_drep(cm, &id->qp.path, msg);
 		return;

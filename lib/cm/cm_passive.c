@@ -209,12 +209,15 @@ void cm_rx_rtu(struct cm *cm, const struct cm_path *path, const struct wire_cm_m
 		cm->stats.rx_unknown_id++;
 		return;
 	}
-	if (id->state == CM_REP_SENT)
+	if (id->state == CM_REP_SENT) {
 		establish(id, &ev);
-	else if (id->state == CM_ESTABLISHED && id->passive)
+	} else if (id->state == CM_ESTABLISHED && id->passive) {
 		cm->stats.rx_duplicate++;
-	else
+	} else {
 		cm->stats.rx_unexpected++;
+		if (id->state == CM_REJ_SENT) /* crossed our REJ, which may have been lost */
+			cm_send_raw(cm, &id->qp.path, id->mad);
+	}
 }
 
 int cm_comm_established(struct cm *cm, struct cm_id *id, uint64_t now_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cm_world.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,6 +21,12 @@ static int mad_type(const uint8_t *mad)
 	return mad[16] << 8 | mad[17];
 }
 
+uint32_t world_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
 /* How often a message goes into the pipe. */
 static unsigned int apply_rules(struct world *w, int from, int type)
 {
@@ -33,7 +40,20 @@ static unsigned int apply_rules(struct world *w, int from, int type)
 		rule->times--;
 		return rule->what == RULE_LOSE ? 0 : 2;
 	}
+	if (w->seed && world_random(&w->seed) % 4 == 0)
+		return world_random(&w->seed) % 2 ? 0 : 2;
 	return 1;
+}
+
+/* The last two messages change places. */
+static void swap_last(struct world *w)
+{
+	struct packet *last = &w->queue[(w->tail - 1) % WORLD_QUEUE];
+	struct packet *before = &w->queue[(w->tail - 2) % WORLD_QUEUE];
+	struct packet tmp = *last;
+
+	*last = *before;
+	*before = tmp;
 }
 
 static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
@@ -47,6 +67,8 @@ static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_
 	assert_ptr_equal(path->dev, node);
 	assert_in_range(type, WIRE_CM_REQ, WIRE_CM_SIDR_REP);
 	node->sent[type]++;
+	if (w->send_fails)
+		return -ENOBUFS;
 	while (copies-- && !w->cut) {
 		struct packet *pkt = &w->queue[w->tail++ % WORLD_QUEUE];
 
@@ -55,6 +77,8 @@ static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_
 		pkt->path = *path;
 		memcpy(pkt->mad, mad, CM_MAD_BYTES);
 	}
+	if (w->seed && w->tail - w->head >= 2 && world_random(&w->seed) % 8 == 0)
+		swap_last(w);
 	return 0;
 }
 
@@ -111,6 +135,13 @@ static void on_connect_response(struct node *node, const struct cm_event *ev)
 	}
 }
 
+static void note_new(struct node *node, struct cm_id *id)
+{
+	assert_true(node->n_news < WORLD_NEWS);
+	node->last_new = id;
+	node->news[node->n_news++] = id;
+}
+
 static void on_event(void *env, const struct cm_event *ev)
 {
 	struct node *node = env;
@@ -123,7 +154,7 @@ static void on_event(void *env, const struct cm_event *ev)
 		ev->private_data ? ev->private_bytes : 0);
 	seen->ev.private_data = seen->private_data;
 	if (ev->type == CM_EVENT_CONNECT_REQUEST || ev->type == CM_EVENT_SIDR_REQUEST)
-		node->last_new = ev->id;
+		note_new(node, ev->id);
 	if (ev->type == CM_EVENT_CONNECT_REQUEST)
 		on_connect_request(node, ev);
 	else if (ev->type == CM_EVENT_CONNECT_RESPONSE)

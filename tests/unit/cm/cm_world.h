@@ -13,6 +13,7 @@
 #define WORLD_EVENTS  128
 #define WORLD_QUEUE   256
 #define WORLD_RULES   8
+#define WORLD_NEWS    256
 #define WORLD_PRIVATE 224
 #define MS_NS         1000000ull
 #define SECOND_NS     1000000000ull
@@ -48,7 +49,9 @@ struct node {
 	enum rep_mode on_rep;
 	bool destroy_on_disconnect;
 	uint32_t next_qpn;
-	struct cm_id *last_new; /* id of the last *_REQUEST */
+	struct cm_id *last_new;         /* id of the last *_REQUEST */
+	struct cm_id *news[WORLD_NEWS]; /* of all of them */
+	unsigned int n_news;
 	struct seen_event seen[WORLD_EVENTS];
 	unsigned int n_seen;
 	unsigned int sent[0x20]; /* by type */
@@ -69,8 +72,12 @@ struct world {
 	struct rule rules[WORLD_RULES];
 	unsigned int n_rules;
 	bool cut; /* nothing arrives */
+	bool send_fails;
+	uint64_t seed; /* not 0: a third of the messages is lost, doubled or swapped at random */
 };
 
+/* The same numbers for the same seed, so that a failure can be repeated. */
+uint32_t world_random(uint64_t *seed);
 /* config NULL: defaults. */
 struct world *world_new(const struct cm_config *config);
 void world_free(struct world *w);

@@ -311,6 +311,44 @@ static void test_reject_rep(void **state)
 	assert_int_equal(world_last(w, SIDE_B, CM_EVENT_REJECTED)->ev.reason, CM_REJ_CONSUMER);
 }
 
+/* When that REJ is lost, the repeated REP says so, and is told that there is nothing any more. */
+static void test_lost_rej_of_rep(void **state)
+{
+	struct cm_id *a;
+	struct cm_id *b;
+
+	(void)state;
+	world_listen(w, SIDE_B, 0);
+	w->node[SIDE_A].on_rep = REP_REJECT;
+	world_rule(w, SIDE_A, WIRE_CM_REJ, RULE_LOSE, 1);
+	world_connect(w, &a, &b);
+	assert_int_equal(cm_id_state(b), CM_REP_SENT);
+	world_run(w, 6 * SECOND_NS);
+	assert_int_equal(cm_id_state(b), CM_IDLE);
+	assert_int_equal(
+		world_last(w, SIDE_B, CM_EVENT_REJECTED)->ev.reason, CM_REJ_INVALID_COMM_ID);
+}
+
+/* The passive side takes its REP back; the RTU crosses the REJ, which is lost: the RTU is answered
+ * by it. */
+static void test_reject_after_accept(void **state)
+{
+	struct cm_id *a;
+	struct cm_id *b;
+
+	(void)state;
+	world_listen(w, SIDE_B, 0);
+	w->node[SIDE_A].on_rep = REP_HOLD;
+	world_connect(w, &a, &b);
+	world_rule(w, SIDE_B, WIRE_CM_REJ, RULE_LOSE, 1);
+	assert_int_equal(cm_reject(w->node[SIDE_B].cm, b, CM_REJ_CONSUMER, NULL, 0, w->now_ns), 0);
+	assert_int_equal(cm_establish(w->node[SIDE_A].cm, a, NULL, 0, w->now_ns), 0);
+	world_run(w, MS_NS);
+	assert_int_equal(world_count(w, SIDE_A, CM_EVENT_DISCONNECTED), 1);
+	assert_int_equal(cm_id_state(b), CM_REJ_SENT);
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_ESTABLISHED), 0);
+}
+
 /* The handlers may destroy the id they are told of. */
 static void test_destroy_in_events(void **state)
 {
@@ -384,6 +422,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reject, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_rej, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reject_rep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost_rej_of_rep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reject_after_accept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_in_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mra_on_repeat, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mra_about_rep, setup, teardown),

@@ -391,13 +391,6 @@ static void test_listener_choice(void **state)
 	assert_ptr_equal(world_last(w, SIDE_B, CM_EVENT_CONNECT_REQUEST)->ev.listener, any);
 }
 
-/* A small generator, so that a failure can be repeated. */
-static uint32_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*seed >> 33);
-}
-
 /* Random bytes, and good messages with random bytes changed, in all states: nothing grows, nothing
  * breaks, and a connection can be made at the end. */
 static void test_garbage(void **state)
@@ -413,17 +406,18 @@ static void test_garbage(void **state)
 	world_listen(w, SIDE_B, 0);
 	for (i = 0; i < 20000; i++) {
 		good_req(&req, i % 7);
-		req.type = (enum wire_cm_type)(WIRE_CM_REQ + next_random(&seed) % 12);
+		req.type = (enum wire_cm_type)(WIRE_CM_REQ + world_random(&seed) % 12);
 		if (req.type > WIRE_CM_APR)
 			req.type = WIRE_CM_REQ;
 		wire_cm_encode(&req, mad);
-		for (k = next_random(&seed) % 4; k > 0; k--)
-			mad[next_random(&seed) % CM_MAD_BYTES] = (uint8_t)next_random(&seed);
+		for (k = world_random(&seed) % 4; k > 0; k--)
+			mad[world_random(&seed) % CM_MAD_BYTES] = (uint8_t)world_random(&seed);
 		if (i % 16 == 0)
 			for (k = 24; k < CM_MAD_BYTES; k++)
-				mad[k] = (uint8_t)next_random(&seed);
-		w->node[SIDE_B].on_req = (enum req_mode)(next_random(&seed) % 4);
+				mad[k] = (uint8_t)world_random(&seed);
+		w->node[SIDE_B].on_req = (enum req_mode)(world_random(&seed) % 4);
 		w->node[SIDE_B].n_seen = 0;
+		w->node[SIDE_B].n_news = 0;
 		world_inject(w, SIDE_B, mad);
 		if (w->node[SIDE_B].n_seen && w->node[SIDE_B].on_req != REQ_DESTROY &&
 			w->node[SIDE_B].seen[0].ev.type == CM_EVENT_CONNECT_REQUEST)
