@@ -419,6 +419,53 @@ static void test_requests(void **state)
 	assert_true(lk.sent[1].unicast);
 }
 
+/* The same of a solicitation, whose source option has the address; without that it says nothing. */
+static void test_solicitations(void **state)
+{
+	struct path_neigh_entry *entry = get(&us6, &peer6);
+	struct wire_nd_msg msg = {.kind = WIRE_ND_SOLICIT, .src = peer6, .target = us6.addr};
+	struct waiter waiter;
+
+	(void)state;
+	resolve(entry, &waiter);
+	path_neigh_rx(lk.table, &msg, true, lk.now_ns);
+	expect_none(entry);
+	asks(&peer6, mac_c, &us6.addr, true);
+	assert_int_equal(waiter.calls, 1);
+	expect_mac(entry, mac_c);
+	/* Nor does an advertisement without an address tell one, or an echo anything. */
+	path_neigh_put(lk.table, entry, lk.now_ns);
+	entry = get(&us6, &peer6);
+	resolve(entry, &waiter);
+	msg = (struct wire_nd_msg){.kind = WIRE_ND_ADVERT,
+		.solicited = 1,
+		.unicast = 1,
+		.override = 1,
+		.src = peer6,
+		.dst = us6.addr,
+		.target = peer6};
+	path_neigh_rx(lk.table, &msg, false, lk.now_ns);
+	msg.kind = WIRE_ND_ECHO6;
+	path_neigh_rx(lk.table, &msg, true, lk.now_ns);
+	assert_int_equal(waiter.calls, 0);
+	assert_int_equal(stats().rx_ignored, 3);
+}
+
+/* A known neighbour nobody holds moves: it is forgotten, and asked for when it is needed. */
+static void test_move_unheld(void **state)
+{
+	struct path_neigh_entry *entry = resolved(&us4, &peer4);
+
+	(void)state;
+	path_neigh_put(lk.table, entry, lk.now_ns);
+	pass(2 * SECOND_NS);
+	announce(&peer4, mac_c);
+	assert_int_equal(stats().entries, 0);
+	assert_int_equal(lk.n_sent, 1);
+	assert_int_equal(path_neigh_next_ns(lk.table), UINT64_MAX);
+	resolved(&us4, &peer4);
+}
+
 /* No entries come from the link, whatever it says. */
 static void test_flood(void **state)
 {
@@ -685,6 +732,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_announced_move, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_false_announcement, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_solicitations, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_move_unheld, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_impossible, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_override, setup, teardown),
