@@ -58,12 +58,24 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 	return cma_result(init_attr(cma_id(id), qp_attr->qp_state, qp_attr, qp_attr_mask));
 }
 
+static int enter_init(struct cma_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	int mask, err;
+
+	err = init_attr(id, IBV_QPS_INIT, &attr, &mask);
+	return err != 0 ? err : -ibv_modify_qp(qp, &attr, mask);
+}
+
 int cma_qp_to_rtr(struct cma_id *id, uint8_t responder_resources)
 {
 	struct ibv_qp_attr attr;
 	int mask, err;
 
-	err = init_attr(id, IBV_QPS_RTR, &attr, &mask);
+	/* Again: only now is known whether the peer may read, so the access flags may have grown. */
+	err = enter_init(id, id->rdma.qp);
+	if (err == 0)
+		err = init_attr(id, IBV_QPS_RTR, &attr, &mask);
 	if (err != 0)
 		return err;
 	if (responder_resources != RDMA_MAX_RESP_RES)
@@ -96,13 +108,11 @@ void cma_qp_to_error(struct cma_id *id)
 static int first_states(struct cma_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
-	int mask, err;
+	int err = enter_init(id, qp);
 
-	err = init_attr(id, IBV_QPS_INIT, &attr, &mask);
-	if (err == 0)
-		err = -ibv_modify_qp(qp, &attr, mask);
 	if (err != 0 || id->rdma.qp_type != IBV_QPT_UD)
 		return err;
+	memset(&attr, 0, sizeof(attr));
 	attr.qp_state = IBV_QPS_RTR;
 	err = -ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 	attr.qp_state = IBV_QPS_RTS;
