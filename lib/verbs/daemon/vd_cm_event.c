@@ -107,27 +107,33 @@ void vd_cm_channel_ready(struct vd_watch *watch, uint32_t events)
 	}
 }
 
+static struct vd_cm_queued *first_of(const struct vd_cm_channel *channel, const struct vd_cm_id *owner)
+{
+	struct vd_cm_queued *queued;
+
+	TAILQ_FOREACH(queued, &channel->queue, link) {
+		if (queued->owner == owner)
+			return queued;
+	}
+	return NULL;
+}
+
+/* Giving a request up ends its id, whose own events may lie anywhere in the queue: each look is a new one. */
 void vd_cm_drop_events(struct vd_cm_id *id)
 {
-	struct vd_cm_queued *queued, *next;
+	struct vd_cm_queued *queued;
 
-	for (queued = TAILQ_FIRST(&id->channel->queue); queued != NULL; queued = next) {
-		next = TAILQ_NEXT(queued, link);
-		if (queued->owner == id)
-			give_up(id->channel, queued);
-	}
+	while ((queued = first_of(id->channel, id)) != NULL)
+		give_up(id->channel, queued);
 }
 
 void vd_cm_move_events(struct vd_cm_id *id, struct vd_cm_channel *to)
 {
-	struct vd_cm_queued *queued, *next;
+	struct vd_cm_queued *queued;
 
 	if (to == id->channel)
 		return;
-	for (queued = TAILQ_FIRST(&id->channel->queue); queued != NULL; queued = next) {
-		next = TAILQ_NEXT(queued, link);
-		if (queued->owner != id)
-			continue;
+	while ((queued = first_of(id->channel, id)) != NULL) {
 		if (keep(to, id, &queued->event) == 0)
 			unqueue(id->channel, queued);
 		else

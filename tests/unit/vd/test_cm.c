@@ -180,6 +180,9 @@ static struct vc_qp_attr qp_attr(struct host *h, uint32_t id, enum ibv_qp_state 
 /* As librdmacm does it: all attributes from the connection manager. */
 static void bring_up(struct host *h, uint32_t id)
 {
+	struct vc_qp_attr again = qp_attr(h, id, IBV_QPS_INIT);
+
+	assert_int_equal(wx_modify(&h->qp, &again), 0);
 	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		struct vc_qp_attr attr = qp_attr(h, id, state);
 
@@ -500,6 +503,33 @@ static void full_channel_keeps_events(void **state)
 	assert_int_equal(reply.cm.events, sent);
 }
 
+/* A client may guess the handle of a request it was not told of yet: take it, and end everything. */
+static void requests_that_were_guessed(void **state)
+{
+	struct two *t = *state;
+	struct vc_request request = {.op = VC_CM_MIGRATE};
+	struct vc_sockaddr far = in4(0, 1);
+	uint32_t l, filler = new_id(&t->server, 9, VC_PS_TCP), c, guess;
+
+	memcpy(far.addr, (uint8_t[]){198, 51, 100, 1}, 4);
+	l = listener(&t->server, 10, 0, 7174);
+	for (uint32_t i = 0; i < 600; i++)
+		assert_int_equal(resolve_addr(&t->server, filler, far), 0);
+	c = resolved(&t->client, 20, 7174);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	guess = l + 1;
+	request.cm_migrate.id = guess;
+	request.cm_migrate.channel = t->server.channel;
+	request.cm_migrate.cookie = 3;
+	assert_int_equal(wx_call(&t->server.cm, &request, NULL), 0);
+	/* Its own event follows its request in the queue. */
+	assert_int_equal(wx_object(&t->client.cm, VC_CM_DESTROY_ID, c, NULL), 0);
+	wx_pump(t->w);
+	assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, l, NULL), 0);
+	assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, guess, NULL), -EINVAL);
+	assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, filler, NULL), 0);
+}
+
 static void migration_moves_events(void **state)
 {
 	struct two *t = *state;
@@ -573,6 +603,8 @@ static void wrong_order_and_wrong_values(void **state)
 	assert_int_equal(resolve_route(h, udp), 0);
 	expect_event(h, 2, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	assert_int_equal(conn_call(h, VC_CM_CONNECT, udp, 0, ""), -EOPNOTSUPP);
+	udp = new_id(h, 4, VC_PS_UDP);
+	assert_int_equal(listen_on(h, udp, 0), -EOPNOTSUPP);
 }
 
 static void noise_for_queue_pair_one(void **state)
@@ -611,6 +643,7 @@ int main(void)
 		TEST(address_resolution),
 		TEST(requests_whose_peer_has_gone),
 		TEST(full_channel_keeps_events),
+		TEST(requests_that_were_guessed),
 		TEST(migration_moves_events),
 		TEST(wrong_order_and_wrong_values),
 		TEST(noise_for_queue_pair_one),
