@@ -17,7 +17,8 @@
 #define MAX_STEPS     64
 #define REGION_OFF    0x3000u
 #define REGION_BYTES  0x2000u
-#define PATTERN       0xa7
+#define PATTERN       0xa7 /* outside; the other side has all bits inverted, so that a copy is seen */
+#define CONTENT       0x31 /* inside */
 #define STEP_MS       1
 #define END_MS        3000
 #define MAX_PAYLOAD   (4096 + 64)
@@ -95,23 +96,30 @@ static uint32_t make_region(struct hx_side *s, uint32_t access)
 	return key;
 }
 
+static uint8_t pattern_of(const struct hx_side *s)
+{
+	return s == &s->w->side[0] ? PATTERN : (uint8_t)~PATTERN;
+}
+
 /* Replaces the harness' region over all memory by one in its middle. */
 static void fence(struct hx_side *s)
 {
 	FUZZ_CHECK(!tp_mr_destroy(s->tp, s->key));
-	memset(s->mem, PATTERN, HX_MEM_BYTES);
+	memset(s->mem, pattern_of(s), HX_MEM_BYTES);
+	memset(s->mem + REGION_OFF, CONTENT, REGION_BYTES);
 	s->key = make_region(s, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
 					TP_ACCESS_REMOTE_ATOMIC);
 }
 
 static void check_fence(const struct hx_side *s)
 {
-	static uint8_t pattern[HX_MEM_BYTES];
+	const uint8_t pattern = pattern_of(s);
+	size_t i;
 
-	if (!pattern[0])
-		memset(pattern, PATTERN, sizeof(pattern));
-	FUZZ_CHECK(!memcmp(s->mem, pattern, REGION_OFF));
-	FUZZ_CHECK(!memcmp(s->mem + REGION_OFF + REGION_BYTES, pattern, HX_MEM_BYTES - REGION_OFF - REGION_BYTES));
+	for (i = 0; i < REGION_OFF; i++)
+		FUZZ_CHECK(s->mem[i] == pattern);
+	for (i = REGION_OFF + REGION_BYTES; i < HX_MEM_BYTES; i++)
+		FUZZ_CHECK(s->mem[i] == pattern);
 }
 
 static struct hx_world *make_world(struct input *in)
