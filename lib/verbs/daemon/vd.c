@@ -132,7 +132,8 @@ static int listen_at(struct vd *vd, const struct vd_config *config)
 		return -errno;
 	vd->socket_made = true;
 	/* The group first: a wider mode must not be there for the wrong one. */
-	if (config->socket_gid != (gid_t)-1 && chown(vd->socket_path, (uid_t)-1, config->socket_gid) != 0)
+	if (config->socket_gid != (gid_t)-1 &&
+		chown(vd->socket_path, (uid_t)-1, config->socket_gid) != 0)
 		return -errno;
 	if (chmod(vd->socket_path, mode) != 0 || listen(vd->listener.fd, BACKLOG) != 0)
 		return -errno;
@@ -174,8 +175,8 @@ static void set_limits(struct vd_limits *limits)
 static bool device_ok(const struct vd_device *device)
 {
 	return device->name[0] != '\0' && memchr(device->name, 0, VC_NAME_BYTES) != NULL &&
-		memchr(device->netdev, 0, VC_NAME_BYTES) != NULL && device->n_gids >= 1 &&
-		device->n_gids <= VC_MAX_GIDS;
+	       memchr(device->netdev, 0, VC_NAME_BYTES) != NULL && device->n_gids >= 1 &&
+	       device->n_gids <= VC_MAX_GIDS;
 }
 
 static int check_config(const struct vd_config *config)
@@ -241,7 +242,8 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	return vd;
 }
 
-int vd_create(const struct vd_config *config, const struct vd_env *env, void *env_arg, struct vd **out)
+int vd_create(
+	const struct vd_config *config, const struct vd_env *env, void *env_arg, struct vd **out)
 {
 	int err = check_config(config);
 	struct vd *vd;
@@ -319,7 +321,8 @@ void vd_set_port_state(struct vd *vd, uint32_t device, bool up)
 	if (device >= vd->n_devices || vd->port_up[device] == up)
 		return;
 	vd->port_up[device] = up;
-	TAILQ_FOREACH(session, &vd->sessions, link) {
+	TAILQ_FOREACH(session, &vd->sessions, link)
+	{
 		if (session->kind != VD_KIND_VERBS || session->device != device)
 			continue;
 		if (send(session->async_fd, &msg, sizeof(msg), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -334,7 +337,7 @@ void vd_stats(const struct vd *vd, struct vd_stats *stats)
 	*stats = vd->stats;
 	stats->shm_bytes_used = 0;
 	TAILQ_FOREACH(session, &vd->sessions, link)
-		stats->shm_bytes_used += session->shm.used_bytes;
+	stats->shm_bytes_used += session->shm.used_bytes;
 	for (uint32_t i = 0; i < vd->n_workers; i++) {
 		const struct vd_worker_counters *c = &vd->workers[i].counters;
 

@@ -7,7 +7,8 @@
 #define FLOW_LABEL_MASK 0xfffffu
 #define SPORT_BASE      0xc000u
 
-int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct wire_addr *src, struct wire_addr *dst)
+int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct wire_addr *src,
+	struct wire_addr *dst)
 {
 	if (av->sgid_index >= device->n_gids || vd_addr_is_zero(&device->gids[av->sgid_index].addr))
 		return -EINVAL;
@@ -18,8 +19,8 @@ int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct w
 	return 0;
 }
 
-/* UDP source port as Linux makes it, so that both directions of a connection take the same path: from the
- * flow label, or without one from both QP numbers. */
+/* UDP source port as Linux makes it, so that both directions of a connection take the same path:
+ * from the flow label, or without one from both QP numbers. */
 static uint16_t udp_sport(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn)
 {
 	uint32_t f = flow_label & FLOW_LABEL_MASK;
@@ -34,8 +35,8 @@ static uint16_t udp_sport(uint32_t flow_label, uint32_t local_qpn, uint32_t remo
 	return (uint16_t)(SPORT_BASE | ((f & 0x3fff) ^ (f >> 14)));
 }
 
-void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_t local_qpn, uint32_t remote_qpn,
-	void *link, struct tp_av *out)
+void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_t local_qpn,
+	uint32_t remote_qpn, void *link, struct tp_av *out)
 {
 	memset(out, 0, sizeof(*out));
 	(void)vd_av_check(device, av, &out->net.src, &out->net.dst);
@@ -44,7 +45,8 @@ void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_
 	out->net.has_vlan = device->has_vlan;
 	out->l3_version = vd_addr_is_v4(&out->net.dst) ? 4 : 6;
 	out->tos = av->traffic_class;
-	/* Applications leave 0 or 1 there, made for InfiniBand; Linux puts the route's hop limit in its place. */
+	/* Applications leave 0 or 1 there, made for InfiniBand; Linux puts the route's hop limit in
+	 * its place. */
 	out->ttl = av->hop_limit <= 1 ? VD_GRH_HOPS : av->hop_limit;
 	out->udp_sport = udp_sport(av->flow_label, local_qpn, remote_qpn);
 	out->link = link;
@@ -65,13 +67,15 @@ static void ah_resolved(struct vd_resolving *resolving, int status, void *link)
 		ah->pd->refs--;
 		free(ah);
 	} else {
-		vd_av_build(&session->vd->devices[session->device], &request->create_ah.av, 0, 0, link, &ah->av);
+		vd_av_build(&session->vd->devices[session->device], &request->create_ah.av, 0, 0,
+			link, &ah->av);
 		handle = ah->handle;
 	}
 	vd_answer_later(session, request, status, handle);
 }
 
-int vd_op_create_ah(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_create_ah(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vd_device *device = &session->vd->devices[session->device];
 	struct vd_pd *pd = vd_table_get(&session->pds, request->create_ah.pd);
@@ -104,7 +108,8 @@ int vd_op_create_ah(struct vd_session *session, const struct vc_request *request
 	return err;
 }
 
-int vd_op_destroy_ah(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_destroy_ah(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_ah *ah = vd_table_get(&session->ahs, request->object.handle);
 	struct vd *vd = session->vd;

@@ -16,7 +16,8 @@ static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_
 	const struct vd_device *device = path->dev;
 
 	static_assert(CM_MAD_BYTES == VD_MAD_BYTES, "one kind of MAD");
-	vd->env.send_mad(vd->env_arg, (uint32_t)(device - vd->devices), &path->local, &path->remote, mad);
+	vd->env.send_mad(
+		vd->env_arg, (uint32_t)(device - vd->devices), &path->local, &path->remote, mad);
 	return 0;
 }
 
@@ -56,8 +57,8 @@ void vd_cm_stop(struct vd *vd)
 	vd->cm = NULL;
 }
 
-void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
-	const uint8_t *mad, size_t n)
+void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, const uint8_t *mad, size_t n)
 {
 	struct cm_path path = {.local = *dst, .remote = *src};
 
@@ -84,7 +85,8 @@ uint64_t vd_timeout_ns(const struct vd *vd)
 
 /* ---- channels ---- */
 
-int vd_op_cm_create_channel(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_create_channel(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_channel *channel = calloc(1, sizeof(*channel));
 	int err, theirs;
@@ -125,7 +127,8 @@ static void free_channel(struct vd_session *session, struct vd_cm_channel *chann
 	free(channel);
 }
 
-int vd_op_cm_destroy_channel(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_destroy_channel(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_channel *channel = vd_table_get(&session->cm_channels, request->object.handle);
 
@@ -145,7 +148,8 @@ struct vd_cm_id *vd_cm_id_get(struct vd_session *session, uint32_t handle)
 	return vd_table_get(&session->cm_ids, handle);
 }
 
-struct vd_cm_id *vd_cm_id_new(struct vd_session *session, struct vd_cm_channel *channel, uint32_t ps, uint32_t qp_type)
+struct vd_cm_id *vd_cm_id_new(
+	struct vd_session *session, struct vd_cm_channel *channel, uint32_t ps, uint32_t qp_type)
 {
 	struct vd_cm_id *id = calloc(1, sizeof(*id));
 
@@ -182,9 +186,11 @@ void vd_cm_id_free(struct vd_cm_id *id)
 	free(id);
 }
 
-int vd_op_cm_create_id(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_create_id(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
-	struct vd_cm_channel *channel = vd_table_get(&session->cm_channels, request->cm_create_id.channel);
+	struct vd_cm_channel *channel =
+		vd_table_get(&session->cm_channels, request->cm_create_id.channel);
 	struct vd_cm_id *id;
 
 	switch (request->cm_create_id.ps) {
@@ -199,7 +205,8 @@ int vd_op_cm_create_id(struct vd_session *session, const struct vc_request *requ
 	}
 	if (channel == NULL)
 		return -EINVAL;
-	id = vd_cm_id_new(session, channel, request->cm_create_id.ps, request->cm_create_id.qp_type);
+	id = vd_cm_id_new(
+		session, channel, request->cm_create_id.ps, request->cm_create_id.qp_type);
 	if (id == NULL)
 		return -ENOMEM;
 	id->cookie = request->cm_create_id.cookie;
@@ -208,7 +215,8 @@ int vd_op_cm_create_id(struct vd_session *session, const struct vc_request *requ
 	return 0;
 }
 
-int vd_op_cm_destroy_id(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_destroy_id(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
 
@@ -220,10 +228,12 @@ int vd_op_cm_destroy_id(struct vd_session *session, const struct vc_request *req
 	return 0;
 }
 
-int vd_op_cm_migrate(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_migrate(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_migrate.id);
-	struct vd_cm_channel *channel = vd_table_get(&session->cm_channels, request->cm_migrate.channel);
+	struct vd_cm_channel *channel =
+		vd_table_get(&session->cm_channels, request->cm_migrate.channel);
 
 	if (id == NULL || channel == NULL)
 		return -EINVAL;
@@ -239,7 +249,8 @@ int vd_op_cm_migrate(struct vd_session *session, const struct vc_request *reques
 	return 0;
 }
 
-int vd_op_cm_query_id(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_query_id(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
 	struct vc_reply *reply = &answer->reply;

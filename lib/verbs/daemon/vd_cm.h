@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients' connection management. A client's id is ours (struct vd_cm_id); a connection or listener of
- * lib/cm belongs to it from listen, connect or a request on. All of it is the main thread's.
+ * Clients' connection management. A client's id is ours (struct vd_cm_id); a connection or listener
+ * of lib/cm belongs to it from listen, connect or a request on. All of it is the main thread's.
  */
 #ifndef VD_CM_H
 #define VD_CM_H
@@ -9,7 +9,7 @@
 #include "cm.h"
 #include "vd_internal.h"
 
-#define VD_CM_SPACES 3       /* TCP, UDP, IB */
+#define VD_CM_SPACES 3 /* TCP, UDP, IB */
 
 struct vd_cm_id;
 
@@ -23,8 +23,8 @@ TAILQ_HEAD(vd_cm_queue, vd_cm_queued);
 struct vd_cm_channel {
 	uint32_t handle, refs;
 	struct vd *vd;
-	struct vd_watch watch;             /* fd -1: the client has closed its end */
-	struct vd_cm_queue queue;          /* what did not fit into the socket */
+	struct vd_watch watch;    /* fd -1: the client has closed its end */
+	struct vd_cm_queue queue; /* what did not fit into the socket */
 	uint32_t n_queued;
 };
 
@@ -35,7 +35,7 @@ enum vd_cm_step {
 	VD_CM_RESOLVING,
 	VD_CM_ADDR_RESOLVED,
 	VD_CM_ROUTE_RESOLVED,
-	VD_CM_CONNECTION,            /* cm knows its state */
+	VD_CM_CONNECTION, /* cm knows its state */
 };
 
 struct vd_cm_id {
@@ -43,22 +43,22 @@ struct vd_cm_id {
 	struct vd_session *session;
 	struct vd_cm_channel *channel;
 	uint64_t cookie;
-	bool has_owner;              /* false: a request the client has not taken yet, it has no cookie */
+	bool has_owner; /* false: a request the client has not taken yet, it has no cookie */
 	uint32_t ps, qp_type;
 	enum vd_cm_step step;
 	TAILQ_ENTRY(vd_cm_id) bound_link;
-	bool bound;                  /* holds a port */
-	uint16_t family;             /* AF_INET, AF_INET6, 0: no address yet */
+	bool bound;      /* holds a port */
+	uint16_t family; /* AF_INET, AF_INET6, 0: no address yet */
 	struct wire_addr src, dst;
 	bool has_dst;
 	uint16_t src_port, dst_port; /* host order */
 	bool has_device;
 	uint32_t device;
 	struct cm_id *cm;
-	uint32_t rq_psn;             /* the PSN we ask the peer to start with */
+	uint32_t rq_psn; /* the PSN we ask the peer to start with */
 	bool qp_known;
 	struct cm_qp_params qp;
-	uint32_t events;             /* delivered to the channel */
+	uint32_t events; /* delivered to the channel */
 };
 TAILQ_HEAD(vd_cm_ids, vd_cm_id);
 
@@ -74,7 +74,8 @@ static inline uint64_t vd_now(struct vd *vd)
 	return vd->env.now_ns(vd->env_arg);
 }
 
-struct vd_cm_id *vd_cm_id_new(struct vd_session *session, struct vd_cm_channel *channel, uint32_t ps, uint32_t qp_type);
+struct vd_cm_id *vd_cm_id_new(
+	struct vd_session *session, struct vd_cm_channel *channel, uint32_t ps, uint32_t qp_type);
 void vd_cm_id_free(struct vd_cm_id *id);
 struct vd_cm_id *vd_cm_id_get(struct vd_session *session, uint32_t handle);
 
@@ -88,7 +89,8 @@ void vd_cm_fill_addr(const struct vd_cm_id *id, struct vc_sockaddr *src, struct 
 /* Tells the owner of id. False: it could not be told. */
 bool vd_cm_emit(struct vd_cm_id *id, uint32_t type, int status);
 /* The same with the event's other members set by the caller. */
-bool vd_cm_emit_event(struct vd_cm_id *owner, const struct vd_cm_id *about, struct vc_cm_event *event);
+bool vd_cm_emit_event(
+	struct vd_cm_id *owner, const struct vd_cm_id *about, struct vc_cm_event *event);
 /* Undelivered events of id are dropped, or go along to another channel. */
 void vd_cm_drop_events(struct vd_cm_id *id);
 void vd_cm_move_events(struct vd_cm_id *id, struct vd_cm_channel *to);

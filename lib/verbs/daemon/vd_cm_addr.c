@@ -8,10 +8,10 @@
 
 #include "vd_cm.h"
 
-#define FIRST_EPHEMERAL  32768u
-#define N_EPHEMERAL      28232u      /* to 60999, as Linux does */
-#define FIRST_FREE_PORT  1024        /* below it only root may bind */
-#define MAX_BACKLOG      1024
+#define FIRST_EPHEMERAL 32768u
+#define N_EPHEMERAL     28232u /* to 60999, as Linux does */
+#define FIRST_FREE_PORT 1024   /* below it only root may bind */
+#define MAX_BACKLOG     1024
 
 /* ---- addresses ---- */
 
@@ -39,7 +39,8 @@ static int take_addr(const struct vc_sockaddr *in, struct wire_addr *addr, uint1
 	}
 }
 
-static void give_addr(const struct wire_addr *addr, uint16_t family, uint16_t port, struct vc_sockaddr *out)
+static void give_addr(
+	const struct wire_addr *addr, uint16_t family, uint16_t port, struct vc_sockaddr *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->family = family;
@@ -100,16 +101,19 @@ static uint32_t *port_refs(struct vd_cm_state *state, uint32_t ps, uint16_t port
 	return &state->port_refs[space][port];
 }
 
-static bool port_taken(struct vd_cm_state *state, uint32_t ps, uint16_t port, const struct wire_addr *addr)
+static bool port_taken(
+	struct vd_cm_state *state, uint32_t ps, uint16_t port, const struct wire_addr *addr)
 {
 	const struct vd_cm_id *other;
 
 	if (*port_refs(state, ps, port) == 0)
 		return false;
-	TAILQ_FOREACH(other, &state->bound, bound_link) {
+	TAILQ_FOREACH(other, &state->bound, bound_link)
+	{
 		if (other->ps != ps || other->src_port != port)
 			continue;
-		if (vd_cm_is_any(addr) || vd_cm_is_any(&other->src) || vd_addr_equal(addr, &other->src))
+		if (vd_cm_is_any(addr) || vd_cm_is_any(&other->src) ||
+			vd_addr_equal(addr, &other->src))
 			return true;
 	}
 	return false;
@@ -131,7 +135,8 @@ static int pick_port(struct vd *vd, uint32_t ps, uint16_t *port)
 }
 
 /* Takes addr and port (0: any free one) for id. */
-static int bind_id(struct vd_cm_id *id, uint16_t family, const struct wire_addr *addr, uint16_t port)
+static int bind_id(
+	struct vd_cm_id *id, uint16_t family, const struct wire_addr *addr, uint16_t port)
 {
 	struct vd *vd = id->session->vd;
 	uint32_t device = 0;
@@ -175,7 +180,8 @@ void vd_cm_unbind(struct vd_cm_id *id)
 	TAILQ_REMOVE(&state->bound, id, bound_link);
 }
 
-int vd_op_cm_bind(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_bind(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_bind.id);
 	struct wire_addr addr;
@@ -194,7 +200,8 @@ int vd_op_cm_bind(struct vd_session *session, const struct vc_request *request, 
 	return 0;
 }
 
-int vd_op_cm_listen(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_listen(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_bind.id);
 	struct cm *cm = session->vd->cm->cm;
@@ -214,8 +221,9 @@ int vd_op_cm_listen(struct vd_session *session, const struct vc_request *request
 	id->cm = cm_id_create(cm, id);
 	if (id->cm == NULL)
 		return -ENOMEM;
-	err = cm_listen(cm, id->cm, cm_service_id(id->ps, id->src_port), vd_cm_is_any(&id->src) ? NULL : &id->src,
-		NULL, backlog > MAX_BACKLOG ? MAX_BACKLOG : backlog);
+	err = cm_listen(cm, id->cm, cm_service_id(id->ps, id->src_port),
+		vd_cm_is_any(&id->src) ? NULL : &id->src, NULL,
+		backlog > MAX_BACKLOG ? MAX_BACKLOG : backlog);
 	if (err != 0) {
 		cm_id_destroy(cm, id->cm, vd_now(session->vd));
 		id->cm = NULL;
@@ -238,7 +246,8 @@ static bool same_prefix(const struct wire_addr *a, const struct wire_addr *b, ui
 }
 
 /* How well an address of a device suits a destination: 0 not, 1 by its gateway, more: on link. */
-static uint32_t suits(const struct vd_device *device, const struct vd_gid *gid, const struct wire_addr *dst)
+static uint32_t suits(
+	const struct vd_device *device, const struct vd_gid *gid, const struct wire_addr *dst)
 {
 	bool v4 = vd_addr_is_v4(dst);
 	uint32_t bits;
@@ -254,8 +263,8 @@ static uint32_t suits(const struct vd_device *device, const struct vd_gid *gid, 
 }
 
 /* Picks device and source address for a destination. */
-static int find_source(const struct vd_cm_id *id, const struct wire_addr *dst, uint32_t scope, uint32_t *device,
-	struct wire_addr *src)
+static int find_source(const struct vd_cm_id *id, const struct wire_addr *dst, uint32_t scope,
+	uint32_t *device, struct wire_addr *src)
 {
 	const struct vd *vd = id->session->vd;
 	uint32_t best = 0;
@@ -291,7 +300,8 @@ static void addr_resolved(struct vd_resolving *resolving, int status, void *link
 	/* The queue pair's own resolution finds it again in the neighbour table. */
 	vd_release_link(resolving->vd, link);
 	id->step = status == 0 ? VD_CM_ADDR_RESOLVED : VD_CM_BOUND;
-	(void)vd_cm_emit(id, status == 0 ? RDMA_CM_EVENT_ADDR_RESOLVED : RDMA_CM_EVENT_ADDR_ERROR, status);
+	(void)vd_cm_emit(
+		id, status == 0 ? RDMA_CM_EVENT_ADDR_RESOLVED : RDMA_CM_EVENT_ADDR_ERROR, status);
 }
 
 /* The source the client wants, if any. */
@@ -313,7 +323,8 @@ static int bind_source(struct vd_cm_id *id, const struct vc_sockaddr *wish, uint
 	return err == 0 ? bind_id(id, dst_family, &addr, port) : err;
 }
 
-int vd_op_cm_resolve_addr(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_resolve_addr(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_resolve.id);
 	struct wire_addr dst, src = {0};
@@ -332,7 +343,9 @@ int vd_op_cm_resolve_addr(struct vd_session *session, const struct vc_request *r
 	id->dst = dst;
 	id->dst_port = port;
 	id->has_dst = true;
-	err = vd_cm_is_any(&dst) ? -ENETUNREACH : find_source(id, &dst, request->cm_resolve.dst.scope_id, &device, &src);
+	err = vd_cm_is_any(&dst)
+		      ? -ENETUNREACH
+		      : find_source(id, &dst, request->cm_resolve.dst.scope_id, &device, &src);
 	if (err != 0) {
 		(void)vd_cm_emit(id, RDMA_CM_EVENT_ADDR_ERROR, err);
 		return 0;
@@ -351,7 +364,8 @@ int vd_op_cm_resolve_addr(struct vd_session *session, const struct vc_request *r
 }
 
 /* A path is all there is to a route here: known with the address. */
-int vd_op_cm_resolve_route(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_resolve_route(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_resolve.id);
 

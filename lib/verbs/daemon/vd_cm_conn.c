@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections of clients' ids: connect, accept, reject, establish, disconnect, and what their queue pairs need. */
+/* Connections of clients' ids: connect, accept, reject, establish, disconnect, and what their queue
+ * pairs need. */
 #include <sys/socket.h>
 
 #include "vd_cm.h"
@@ -18,7 +19,8 @@ static int check_qpn(const struct vd_session *session, uint32_t qpn)
 
 	if (qpn < 2 || qpn > VD_PSN_MASK)
 		return -EINVAL;
-	TAILQ_FOREACH(other, &session->vd->sessions, link) {
+	TAILQ_FOREACH(other, &session->vd->sessions, link)
+	{
 		if (other->kind != VD_KIND_VERBS || other->uid == session->uid)
 			continue;
 		for (i = 0; (qp = vd_table_next(&other->qps, &i)) != NULL;) {
@@ -35,28 +37,31 @@ static bool is_datagram(const struct vd_cm_id *id)
 }
 
 /* What all calls with connection parameters check first. */
-static int check_conn(const struct vd_cm_id *id, const struct vc_conn_param *param, uint32_t max_private)
+static int check_conn(
+	const struct vd_cm_id *id, const struct vc_conn_param *param, uint32_t max_private)
 {
 	if (id == NULL || param->private_bytes > max_private)
 		return -EINVAL;
 	return is_datagram(id) ? -EOPNOTSUPP : 0;
 }
 
-static void fill_connect(struct vd_cm_id *id, const struct vc_conn_param *param, struct cm_connect_params *out)
+static void fill_connect(
+	struct vd_cm_id *id, const struct vc_conn_param *param, struct cm_connect_params *out)
 {
 	struct vd *vd = id->session->vd;
 	const struct vd_limits *limits = &vd->limits;
 
 	*out = (struct cm_connect_params){
 		.path = {.dev = &vd->devices[id->device], .local = id->src, .remote = id->dst},
-		.hello = {
-			.present = true,
-			.ipv6 = id->family == AF_INET6,
-			.src = id->src,
-			.dst = id->dst,
-			.src_port = id->src_port,
-			.dst_port = id->dst_port,
-		},
+		.hello =
+			{
+				.present = true,
+				.ipv6 = id->family == AF_INET6,
+				.src = id->src,
+				.dst = id->dst,
+				.src_port = id->src_port,
+				.dst_port = id->dst_port,
+			},
 		.service_id = cm_service_id(id->ps, id->dst_port),
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
@@ -73,7 +78,8 @@ static void fill_connect(struct vd_cm_id *id, const struct vc_conn_param *param,
 	};
 }
 
-int vd_op_cm_connect(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_connect(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
@@ -104,7 +110,8 @@ int vd_op_cm_connect(struct vd_session *session, const struct vc_request *reques
 	return err;
 }
 
-int vd_op_cm_accept(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_accept(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
@@ -123,7 +130,8 @@ int vd_op_cm_accept(struct vd_session *session, const struct vc_request *request
 	params = (struct cm_accept_params){
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
-		.responder_resources = at_most(param->responder_resources, vd->limits.max_rd_atomic),
+		.responder_resources =
+			at_most(param->responder_resources, vd->limits.max_rd_atomic),
 		.initiator_depth = at_most(param->initiator_depth, vd->limits.max_rd_atomic),
 		.flow_control = param->flow_control != 0,
 		.rnr_retry_count = at_most(param->rnr_retry_count, 7),
@@ -141,7 +149,8 @@ int vd_op_cm_accept(struct vd_session *session, const struct vc_request *request
 	return 0;
 }
 
-int vd_op_cm_reject(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_reject(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
@@ -153,11 +162,12 @@ int vd_op_cm_reject(struct vd_session *session, const struct vc_request *request
 		return err;
 	if (id->step != VD_CM_CONNECTION)
 		return -EINVAL;
-	return cm_reject(vd->cm->cm, id->cm, CM_REJ_CONSUMER, param->private_data, (uint16_t)param->private_bytes,
-		vd_now(vd));
+	return cm_reject(vd->cm->cm, id->cm, CM_REJ_CONSUMER, param->private_data,
+		(uint16_t)param->private_bytes, vd_now(vd));
 }
 
-int vd_op_cm_establish(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_establish(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
 	struct vd *vd = session->vd;
@@ -168,7 +178,8 @@ int vd_op_cm_establish(struct vd_session *session, const struct vc_request *requ
 	return cm_establish(vd->cm->cm, id->cm, NULL, 0, vd_now(vd));
 }
 
-int vd_op_cm_disconnect(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_disconnect(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
 	struct vd *vd = session->vd;
@@ -215,8 +226,8 @@ static int rtr_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	const struct cm_qp_params *qp = &id->qp;
 	uint8_t mtu = (uint8_t)vd_device_mtu(device);
 
-	attr->mask = TP_QP_STATE | TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
-		TP_QP_MIN_RNR_TIMER;
+	attr->mask = TP_QP_STATE | TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN |
+		     TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER;
 	attr->path_mtu = qp->path_mtu < mtu ? qp->path_mtu : mtu;
 	attr->dest_qpn = qp->remote_qpn;
 	attr->rq_psn = qp->rq_psn;
@@ -232,7 +243,8 @@ static int rts_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 {
 	const struct cm_qp_params *qp = &id->qp;
 
-	attr->mask = TP_QP_STATE | TP_QP_SQ_PSN | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_MAX_QP_RD_ATOMIC;
+	attr->mask = TP_QP_STATE | TP_QP_SQ_PSN | TP_QP_TIMEOUT | TP_QP_RETRY_CNT |
+		     TP_QP_RNR_RETRY | TP_QP_MAX_QP_RD_ATOMIC;
 	attr->sq_psn = qp->sq_psn;
 	attr->timeout = qp->ack_timeout & 0x1f;
 	attr->retry_cnt = qp->retry_count & 7;
@@ -241,7 +253,8 @@ static int rts_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	return 0;
 }
 
-int vd_op_cm_init_qp_attr(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_cm_init_qp_attr(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vd_cm_id *id = vd_cm_id_get(session, request->cm_init_attr.id);
 	struct vc_qp_attr *attr = &answer->reply.qp_attr;

@@ -8,22 +8,25 @@
 
 #include "vd_cm.h"
 
-#define MAX_QUEUED 1024      /* events a channel's client is behind */
+#define MAX_QUEUED 1024 /* events a channel's client is behind */
 
 /* ---- to the client ---- */
 
 /* 0: sent, -EAGAIN: full, others: nobody reads there any more. */
-static int put(struct vd_cm_channel *channel, struct vd_cm_id *owner, const struct vc_cm_event *event)
+static int put(
+	struct vd_cm_channel *channel, struct vd_cm_id *owner, const struct vc_cm_event *event)
 {
 	if (channel->watch.fd < 0)
 		return -EPIPE;
 	if (send(channel->watch.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
+		return errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM ? -EAGAIN
+										   : -errno;
 	owner->events++;
 	return 0;
 }
 
-static int keep(struct vd_cm_channel *channel, struct vd_cm_id *owner, const struct vc_cm_event *event)
+static int keep(
+	struct vd_cm_channel *channel, struct vd_cm_id *owner, const struct vc_cm_event *event)
 {
 	struct vd_cm_queued *queued;
 
@@ -48,7 +51,8 @@ static void unqueue(struct vd_cm_channel *channel, struct vd_cm_queued *queued)
 	free(queued);
 }
 
-bool vd_cm_emit_event(struct vd_cm_id *owner, const struct vd_cm_id *about, struct vc_cm_event *event)
+bool vd_cm_emit_event(
+	struct vd_cm_id *owner, const struct vd_cm_id *about, struct vc_cm_event *event)
 {
 	struct vd_cm_channel *channel = owner->channel;
 	int err;
@@ -107,18 +111,21 @@ void vd_cm_channel_ready(struct vd_watch *watch, uint32_t events)
 	}
 }
 
-static struct vd_cm_queued *first_of(const struct vd_cm_channel *channel, const struct vd_cm_id *owner)
+static struct vd_cm_queued *first_of(
+	const struct vd_cm_channel *channel, const struct vd_cm_id *owner)
 {
 	struct vd_cm_queued *queued;
 
-	TAILQ_FOREACH(queued, &channel->queue, link) {
+	TAILQ_FOREACH(queued, &channel->queue, link)
+	{
 		if (queued->owner == owner)
 			return queued;
 	}
 	return NULL;
 }
 
-/* Giving a request up ends its id, whose own events may lie anywhere in the queue: each look is a new one. */
+/* Giving a request up ends its id, whose own events may lie anywhere in the queue: each look is a
+ * new one. */
 void vd_cm_drop_events(struct vd_cm_id *id)
 {
 	struct vd_cm_queued *queued;
@@ -161,7 +168,8 @@ static void fill_param(const struct cm_event *ev, struct vc_conn_param *param)
 	param->qp_type = IBV_QPT_RC;
 }
 
-static void fill_new_id(struct vd_cm_id *id, const struct vd_cm_id *listener, const struct cm_event *ev)
+static void fill_new_id(
+	struct vd_cm_id *id, const struct vd_cm_id *listener, const struct cm_event *ev)
 {
 	struct vd *vd = id->session->vd;
 	const struct vd_device *device = ev->qp.path.dev;
@@ -180,8 +188,10 @@ static void fill_new_id(struct vd_cm_id *id, const struct vd_cm_id *listener, co
 	id->qp = ev->qp;
 	id->qp.rq_psn = id->rq_psn;
 	/* As offered, until our own accept settles it. */
-	id->qp.max_dest_rd_atomic = ev->peer_initiator_depth < most ? ev->peer_initiator_depth : most;
-	id->qp.max_rd_atomic = ev->peer_responder_resources < most ? ev->peer_responder_resources : most;
+	id->qp.max_dest_rd_atomic =
+		ev->peer_initiator_depth < most ? ev->peer_initiator_depth : most;
+	id->qp.max_rd_atomic =
+		ev->peer_responder_resources < most ? ev->peer_responder_resources : most;
 	id->qp_known = true;
 }
 
@@ -261,7 +271,8 @@ void vd_cm_handle(void *env, const struct cm_event *ev)
 		ended(ev->cookie, ev, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		break;
 	case CM_EVENT_SIDR_REQUEST:
-		/* No datagram queue pairs to answer with yet: destroying the id says so to the peer. */
+		/* No datagram queue pairs to answer with yet: destroying the id says so to the
+		 * peer. */
 		cm_id_destroy(vd->cm->cm, ev->id, vd_now(vd));
 		break;
 	case CM_EVENT_SIDR_RESPONSE:

@@ -5,7 +5,8 @@
 
 #include "vd_internal.h"
 
-int vd_op_create_comp_channel(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_create_comp_channel(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_comp_channel *channel = calloc(1, sizeof(*channel));
 	int err, theirs;
@@ -32,9 +33,11 @@ free_channel:
 	return err;
 }
 
-int vd_op_destroy_comp_channel(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_destroy_comp_channel(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
-	struct vd_comp_channel *channel = vd_table_get(&session->comp_channels, request->object.handle);
+	struct vd_comp_channel *channel =
+		vd_table_get(&session->comp_channels, request->object.handle);
 
 	(void)answer;
 	if (channel == NULL)
@@ -74,7 +77,8 @@ static void place(struct vd_cq *cq, uint64_t offset, uint32_t depth)
 	cq->depth = depth;
 }
 
-int vd_op_create_cq(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_create_cq(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	uint32_t depth = depth_for(session, request->create_cq.depth);
 	struct vd_comp_channel *channel = NULL;
@@ -145,7 +149,8 @@ static void resize_call(void *arg)
 	cq->ring->armed = __atomic_exchange_n(&old.ring->armed, VC_ARM_NONE, __ATOMIC_ACQ_REL);
 }
 
-int vd_op_resize_cq(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_resize_cq(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cq *cq = vd_table_get(&session->cqs, request->resize_cq.handle);
 	struct cq_call call = {.cq = cq, .depth = depth_for(session, request->resize_cq.depth)};
@@ -177,7 +182,8 @@ static void destroy_call(void *arg)
 	vd_worker_forget_cq(&session->vd->workers[session->worker], call->cq);
 }
 
-int vd_op_destroy_cq(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_destroy_cq(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cq *cq = vd_table_get(&session->cqs, request->object.handle);
 	struct cq_call call = {.cq = cq};

@@ -2,7 +2,8 @@
 /* What clients are told about devices, ports and GIDs. */
 #include "vd_internal.h"
 
-/* IPv6, UDP, BTH, the largest extended headers and ICRC: what Linux reserves of the port's MTU too. */
+/* IPv6, UDP, BTH, the largest extended headers and ICRC: what Linux reserves of the port's MTU too.
+ */
 #define HEADER_BYTES 80
 #define MAX_MR_BYTES (1ull << 47)
 
@@ -41,7 +42,8 @@ uint32_t vd_device_mtu(const struct vd_device *device)
 	uint32_t most = device->max_mtu_bytes == 0 ? 4096 : device->max_mtu_bytes;
 	uint32_t code = IBV_MTU_4096;
 
-	while (code > IBV_MTU_256 && ((128u << code) > most || (128u << code) + HEADER_BYTES > device->port_mtu_bytes))
+	while (code > IBV_MTU_256 &&
+		((128u << code) > most || (128u << code) + HEADER_BYTES > device->port_mtu_bytes))
 		code--;
 	return code;
 }
@@ -70,7 +72,8 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 	attr->max_qp = limits->max_qps;
 	attr->max_send_wr = limits->max_send_wr;
 	attr->max_recv_wr = limits->max_recv_wr;
-	attr->max_qp_wr = limits->max_send_wr < limits->max_recv_wr ? limits->max_send_wr : limits->max_recv_wr;
+	attr->max_qp_wr = limits->max_send_wr < limits->max_recv_wr ? limits->max_send_wr
+								    : limits->max_recv_wr;
 	attr->max_sge = limits->max_sge;
 	attr->max_cq = limits->max_cqs;
 	attr->max_cqe = limits->max_cqe;
@@ -87,13 +90,16 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 	attr->speed_mbps = dev->speed_mbps;
 }
 
-int vd_op_list_devices(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_list_devices(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vc_reply *reply = &answer->reply;
 	struct vd *vd = session->vd;
 
 	(void)request;
-	static_assert(sizeof(reply->devices.attr) / sizeof(reply->devices.attr[0]) >= VD_MAX_DEVICES, "all fit");
+	static_assert(
+		sizeof(reply->devices.attr) / sizeof(reply->devices.attr[0]) >= VD_MAX_DEVICES,
+		"all fit");
 	reply->devices.n = vd->n_devices;
 	for (uint32_t i = 0; i < vd->n_devices; i++)
 		vd_device_attr(vd, i, &reply->devices.attr[i]);
@@ -101,14 +107,16 @@ int vd_op_list_devices(struct vd_session *session, const struct vc_request *requ
 }
 
 /* Of the port too: a device has one. */
-int vd_op_query_device(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_query_device(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	(void)request;
 	vd_device_attr(session->vd, session->device, &answer->reply.device);
 	return 0;
 }
 
-int vd_op_query_gids(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_query_gids(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	const struct vd_device *dev = &session->vd->devices[session->device];
 	struct vc_reply *reply = &answer->reply;

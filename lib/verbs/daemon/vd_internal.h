@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Structures shared by the files of the daemon's verbs half. Each field is the main thread's unless its
- * comment says worker: then only the session's worker touches it, the main thread through vd_call().
+ * Structures shared by the files of the daemon's verbs half. Each field is the main thread's unless
+ * its comment says worker: then only the session's worker touches it, the main thread through
+ * vd_call().
  */
 #ifndef VD_INTERNAL_H
 #define VD_INTERNAL_H
@@ -16,14 +17,15 @@
 
 #include "vd.h"
 
-#define VD_DEFERRED  1       /* an operation's answer comes later, by vd_answer_send() */
+#define VD_DEFERRED  1 /* an operation's answer comes later, by vd_answer_send() */
 #define VD_REPLY_FDS 3
 #define VD_GRH_HOPS  64
 #define VD_PSN_MASK  0xffffffu
 
 struct vd_cm_state;
 
-/* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is refused. */
+/* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is
+ * refused. */
 
 struct vd_table {
 	void **objs;
@@ -57,7 +59,7 @@ struct vd_shm {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t used_bytes;
-	struct vd_extents used;            /* by offset; private, so no client can touch it */
+	struct vd_extents used; /* by offset; private, so no client can touch it */
 };
 
 /* Makes the memory; *fd is for the client (the daemon may close it). */
@@ -74,7 +76,7 @@ static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
 
 /* ---- objects ---- */
 
-struct vd_watch {                          /* a descriptor in the main thread's epoll */
+struct vd_watch { /* a descriptor in the main thread's epoll */
 	int fd;
 	void (*ready)(struct vd_watch *watch, uint32_t events);
 	void *arg;
@@ -87,15 +89,15 @@ struct vd_note {
 	TAILQ_ENTRY(vd_note) link;
 	struct vd_session *session;
 	uint64_t cookie;
-	int comp_fd;                       /* -1: no channel */
-	uint32_t comp_count;               /* notifications to come */
-	uint32_t async_mask;               /* bit = enum ibv_event_type */
+	int comp_fd;         /* -1: no channel */
+	uint32_t comp_count; /* notifications to come */
+	uint32_t async_mask; /* bit = enum ibv_event_type */
 	bool queued;
 };
 TAILQ_HEAD(vd_notes, vd_note);
 
 struct vd_pd {
-	uint32_t handle, number;           /* number: what the transport compares, unique at the worker */
+	uint32_t handle, number; /* number: what the transport compares, unique at the worker */
 	uint32_t refs;
 };
 
@@ -127,7 +129,7 @@ struct vd_ring {
 	struct vc_queue *queue;
 	const uint8_t *slots;
 	uint32_t depth, slot_bytes;
-	uint32_t fetched, cons;            /* copied; free again */
+	uint32_t fetched, cons; /* copied; free again */
 };
 
 struct vd_qp {
@@ -140,7 +142,7 @@ struct vd_qp {
 	uint32_t max_send_wr, max_recv_wr;
 	uint32_t dest_qpn;
 	struct vc_av av;
-	void *link;                        /* of the address vector in use */
+	void *link; /* of the address vector in use */
 	/* worker: */
 	struct tp_qp *tp_qp;
 	struct vd_ring sq, rq;
@@ -160,7 +162,7 @@ struct vd_ah {
 struct vd_answer {
 	struct vc_reply reply;
 	int fds[VD_REPLY_FDS];
-	bool close_fd[VD_REPLY_FDS];       /* ours no more once sent */
+	bool close_fd[VD_REPLY_FDS]; /* ours no more once sent */
 };
 
 /* A resolution on its way; outlives its session, whose death sets session to NULL. */
@@ -181,8 +183,8 @@ struct vd_session {
 	TAILQ_ENTRY(vd_session) link;
 	struct vd *vd;
 	enum vd_kind kind;
-	uint32_t slot;                     /* own number below max_sessions */
-	bool busy;                         /* an answer is deferred: no more requests are read */
+	uint32_t slot; /* own number below max_sessions */
+	bool busy;     /* an answer is deferred: no more requests are read */
 	bool serving, doomed;
 	struct vd_watch sock, process;
 	pid_t pid;
@@ -193,12 +195,12 @@ struct vd_session {
 	struct vd_table pds, mrs, comp_channels, cqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
-	struct vd_qp *bell[VC_MAX_QPS];    /* by doorbell bit */
-	uint32_t bell_words;               /* words of doorbell[] that may have a QP */
+	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
+	uint32_t bell_words;            /* words of doorbell[] that may have a QP */
 };
 TAILQ_HEAD(vd_sessions, vd_session);
 
-struct vd_worker_counters {                /* written by the worker, read by the main thread */
+struct vd_worker_counters { /* written by the worker, read by the main thread */
 	_Atomic uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
 };
 
@@ -207,7 +209,7 @@ struct vd_worker {
 	uint32_t index;
 	int epoll_fd;
 	bool sleeping;
-	uint32_t n_sessions;               /* main */
+	uint32_t n_sessions; /* main */
 	uint32_t retry_tick;
 	bool retry_now;
 	struct vd_sessions sessions;
@@ -229,10 +231,10 @@ struct vd {
 	int epoll_fd, spare_fd;
 	struct vd_watch listener;
 	struct vd_sessions sessions;
-	uint8_t *slots_used;               /* max_sessions */
+	uint8_t *slots_used; /* max_sessions */
 	struct vd_resolvings resolvings;
 	uint64_t random;
-	struct vd_stats stats;             /* without the workers' counters */
+	struct vd_stats stats; /* without the workers' counters */
 	struct vd_cm_state *cm;
 };
 
@@ -242,7 +244,8 @@ void vd_watch_mod(struct vd *vd, struct vd_watch *watch, uint32_t events);
 /* Also closes the descriptor. */
 void vd_watch_del(struct vd *vd, struct vd_watch *watch);
 uint64_t vd_random(struct vd *vd);
-void vd_logf(struct vd *vd, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void vd_logf(struct vd *vd, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static inline void vd_call(struct vd_session *session, void (*fn)(void *arg), void *arg)
 {
@@ -265,31 +268,39 @@ static inline void vd_release_link(struct vd *vd, void *link)
 /* ---- vd_session.c ---- */
 void vd_session_accept(struct vd_watch *watch, uint32_t events);
 void vd_session_kill(struct vd_session *session);
-/* Sends the deferred answer (handle: of a new object, else 0) and lets the session go on; may end it. */
-void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status, uint32_t handle);
+/* Sends the deferred answer (handle: of a new object, else 0) and lets the session go on; may end
+ * it. */
+void vd_answer_later(
+	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle);
 /* Socket pair of notifications: one end for us, the other goes along with the reply. */
 int vd_notify_pair(int *ours, int *theirs);
 /* Adds a descriptor to the reply. */
 void vd_answer_fd(struct vd_answer *answer, int fd, bool close_fd);
 
-/* Starts a resolution; done is called before or after this returns. 0, or a negative errno: not called. */
-int vd_resolve(struct vd_session *session, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+/* Starts a resolution; done is called before or after this returns. 0, or a negative errno: not
+ * called. */
+int vd_resolve(struct vd_session *session, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst,
 	void (*done)(struct vd_resolving *resolving, int status, void *link), void *obj,
 	const struct vc_request *request);
 /* The callback for obj will not come. */
 void vd_resolve_cancel(struct vd *vd, const void *obj);
 
 /* ---- operations: 0, negative errno or VD_DEFERRED ---- */
-typedef int vd_op_fn(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer);
+typedef int vd_op_fn(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer);
 
 vd_op_fn vd_op_list_devices, vd_op_query_device, vd_op_query_gids;
 vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
-vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq, vd_op_destroy_cq;
+vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq,
+	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
 vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
 vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
-vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route, vd_op_cm_connect;
-vd_op_fn vd_op_cm_accept, vd_op_cm_reject, vd_op_cm_establish, vd_op_cm_disconnect, vd_op_cm_migrate;
+vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route,
+	vd_op_cm_connect;
+vd_op_fn vd_op_cm_accept, vd_op_cm_reject, vd_op_cm_establish, vd_op_cm_disconnect,
+	vd_op_cm_migrate;
 vd_op_fn vd_op_cm_init_qp_attr, vd_op_cm_query_id;
 
 /* ---- vd_device.c ---- */
@@ -304,10 +315,11 @@ bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
 
 /* ---- vd_ah.c: address vectors ---- */
 /* Checks a client's address vector against the device; src and dst for the resolution. */
-int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct wire_addr *src, struct wire_addr *dst);
+int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct wire_addr *src,
+	struct wire_addr *dst);
 /* The transport's address vector of a checked one. */
-void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_t local_qpn, uint32_t remote_qpn,
-	void *link, struct tp_av *out);
+void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_t local_qpn,
+	uint32_t remote_qpn, void *link, struct tp_av *out);
 
 /* ---- vd_qp.c, vd_worker.c: in the worker's thread ---- */
 void vd_worker_attach(struct vd_worker *worker, struct vd_session *session);

@@ -5,13 +5,14 @@
 
 #include "vd_internal.h"
 
-#define ACCESS_OPTIONAL 0x3ff00000u  /* flags that a device may ignore */
-#define ACCESS_HUGETLB  (1u << 7)    /* a promise about the memory: nothing to do here */
-#define ACCESS_SERVED                                                                                      \
-	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC |  \
-		TP_ACCESS_ZERO_BASED)
+#define ACCESS_OPTIONAL 0x3ff00000u /* flags that a device may ignore */
+#define ACCESS_HUGETLB  (1u << 7)   /* a promise about the memory: nothing to do here */
+#define ACCESS_SERVED                                                                              \
+	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |                  \
+		TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_ZERO_BASED)
 
-int vd_op_alloc_pd(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_alloc_pd(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_pd *pd = calloc(1, sizeof(*pd));
 	int err;
@@ -31,7 +32,8 @@ int vd_op_alloc_pd(struct vd_session *session, const struct vc_request *request,
 	return 0;
 }
 
-int vd_op_dealloc_pd(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_dealloc_pd(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_pd *pd = vd_table_get(&session->pds, request->object.handle);
 
@@ -75,7 +77,8 @@ static bool is_mapped(struct vd_session *session, uint64_t addr, uint64_t bytes)
 
 	if (last < addr || last > INT64_MAX)
 		return false;
-	return pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 && pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
+	return pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 &&
+	       pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
 }
 
 static int check_access(uint32_t access)
@@ -86,7 +89,8 @@ static int check_access(uint32_t access)
 	return 0;
 }
 
-int vd_op_reg_mr(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_reg_mr(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_pd *pd = vd_table_get(&session->pds, request->reg_mr.pd);
 	struct mr_call call = {.session = session};
@@ -133,7 +137,8 @@ free_mr:
 	return err;
 }
 
-int vd_op_dereg_mr(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_dereg_mr(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_mr *mr = vd_table_get(&session->mrs, request->object.handle);
 	struct mr_call call = {.session = session};

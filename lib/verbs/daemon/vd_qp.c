@@ -4,10 +4,11 @@
 
 #include "vd_internal.h"
 
-#define MASK_SERVED                                                                                        \
-	(TP_QP_STATE | TP_QP_CUR_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX |  \
-		TP_QP_PORT | TP_QP_QKEY | TP_QP_AV | TP_QP_PATH_MTU | TP_QP_TIMEOUT | TP_QP_RETRY_CNT |        \
-		TP_QP_RNR_RETRY | TP_QP_RQ_PSN | TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN | \
+#define MASK_SERVED                                                                                \
+	(TP_QP_STATE | TP_QP_CUR_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY | TP_QP_ACCESS_FLAGS |          \
+		TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_QKEY | TP_QP_AV | TP_QP_PATH_MTU |           \
+		TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_RQ_PSN |                 \
+		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
@@ -66,11 +67,13 @@ static void ring_place(struct vd_ring *ring, struct vd_session *session, uint64_
 static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 {
 	int err = vd_shm_alloc(&session->shm,
-		sizeof(struct vc_queue) + (uint64_t)qp->sq.depth * qp->sq.slot_bytes, &qp->sq_offset);
+		sizeof(struct vc_queue) + (uint64_t)qp->sq.depth * qp->sq.slot_bytes,
+		&qp->sq_offset);
 
 	if (err != 0)
 		return err;
-	err = vd_shm_alloc(&session->shm, sizeof(struct vc_queue) + (uint64_t)qp->rq.depth * qp->rq.slot_bytes,
+	err = vd_shm_alloc(&session->shm,
+		sizeof(struct vc_queue) + (uint64_t)qp->rq.depth * qp->rq.slot_bytes,
 		&qp->rq_offset);
 	if (err != 0) {
 		vd_shm_free(&session->shm, qp->sq_offset);
@@ -104,8 +107,10 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	qp->session = session;
 	qp->max_send_wr = request->create_qp.max_send_wr;
 	qp->max_recv_wr = request->create_qp.max_recv_wr;
-	qp->max_send_sge = request->create_qp.max_send_sge == 0 ? 1 : request->create_qp.max_send_sge;
-	qp->max_recv_sge = request->create_qp.max_recv_sge == 0 ? 1 : request->create_qp.max_recv_sge;
+	qp->max_send_sge =
+		request->create_qp.max_send_sge == 0 ? 1 : request->create_qp.max_send_sge;
+	qp->max_recv_sge =
+		request->create_qp.max_recv_sge == 0 ? 1 : request->create_qp.max_recv_sge;
 	qp->max_inline_bytes = request->create_qp.max_inline_bytes;
 	qp->sq.depth = round_depth(qp->max_send_wr);
 	qp->rq.depth = round_depth(qp->max_recv_wr);
@@ -154,7 +159,8 @@ static void fill_reply(const struct vd_qp *qp, struct vc_reply *reply)
 	reply->qp.rq_offset = qp->rq_offset;
 }
 
-int vd_op_create_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_create_qp(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_pd *pd = vd_table_get(&session->pds, request->create_qp.pd);
 	struct vd_cq *send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
@@ -208,7 +214,8 @@ static void destroy_call(void *arg)
 	tp_qp_destroy(vd_tp(session), call->qp->tp_qp);
 }
 
-int vd_op_destroy_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_destroy_qp(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_qp *qp = vd_table_get(&session->qps, request->object.handle);
 	struct qp_call call = {.session = session, .qp = qp};
@@ -248,12 +255,14 @@ static int check_modify(const struct vd_session *session, const struct vc_qp_att
 		return -EINVAL;
 	if ((mask & TP_QP_PKEY_INDEX) != 0 && attr->pkey_index != 0)
 		return -EINVAL;
-	if ((mask & TP_QP_PATH_MTU) != 0 && (attr->path_mtu < IBV_MTU_256 ||
-		attr->path_mtu > vd_device_mtu(&session->vd->devices[session->device])))
+	if ((mask & TP_QP_PATH_MTU) != 0 &&
+		(attr->path_mtu < IBV_MTU_256 ||
+			attr->path_mtu > vd_device_mtu(&session->vd->devices[session->device])))
 		return -EINVAL;
 	if ((mask & TP_QP_MAX_QP_RD_ATOMIC) != 0 && attr->max_rd_atomic > limits->max_rd_atomic)
 		return -EINVAL;
-	if ((mask & TP_QP_MAX_DEST_RD_ATOMIC) != 0 && attr->max_dest_rd_atomic > limits->max_rd_atomic)
+	if ((mask & TP_QP_MAX_DEST_RD_ATOMIC) != 0 &&
+		attr->max_dest_rd_atomic > limits->max_rd_atomic)
 		return -EINVAL;
 	return 0;
 }
@@ -293,7 +302,8 @@ static void modify_call(void *arg)
 	if ((call->mask & TP_QP_STATE) != 0 && call->attr.state == TP_QPS_RESET)
 		vd_worker_reset_qp(call->qp);
 	else
-		tp_qp_kick(tp, call->qp->tp_qp); /* what was posted before may be served or flushed now */
+		tp_qp_kick(tp,
+			call->qp->tp_qp); /* what was posted before may be served or flushed now */
 }
 
 static int modify(struct vd_qp *qp, const struct vc_qp_attr *attr, void *link)
@@ -306,8 +316,8 @@ static int modify(struct vd_qp *qp, const struct vc_qp_attr *attr, void *link)
 	if ((attr->mask & TP_QP_DEST_QPN) == 0)
 		call.attr.dest_qpn = qp->dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0)
-		vd_av_build(&vd->devices[qp->session->device], &attr->av, qp->qpn, call.attr.dest_qpn, link,
-			&call.attr.av);
+		vd_av_build(&vd->devices[qp->session->device], &attr->av, qp->qpn,
+			call.attr.dest_qpn, link, &call.attr.av);
 	vd_call(qp->session, modify_call, &call);
 	if (call.err != 0)
 		return call.err;
@@ -333,7 +343,8 @@ static void modify_resolved(struct vd_resolving *resolving, int status, void *li
 	vd_answer_later(resolving->session, request, status, 0);
 }
 
-int vd_op_modify_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_modify_qp(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_qp *qp = vd_table_get(&session->qps, request->modify_qp.handle);
 	const struct vc_qp_attr *attr = &request->modify_qp.attr;
@@ -405,7 +416,8 @@ static void fill_query(const struct vd_qp *qp, const struct tp_qp_attr *in, stru
 	};
 }
 
-int vd_op_query_qp(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+int vd_op_query_qp(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_qp *qp = vd_table_get(&session->qps, request->object.handle);
 	struct qp_call call = {.session = session, .qp = qp};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Resolutions on their way: they end in a call of done(), or without one when who asked has died. */
+/* Resolutions on their way: they end in a call of done(), or without one when who asked has died.
+ */
 #include <stdlib.h>
 
 #include "vd_internal.h"
@@ -18,7 +19,8 @@ static void resolved(void *cb_arg, int status, void *link)
 	free(resolving);
 }
 
-int vd_resolve(struct vd_session *session, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+int vd_resolve(struct vd_session *session, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst,
 	void (*done)(struct vd_resolving *resolving, int status, void *link), void *obj,
 	const struct vc_request *request)
 {
@@ -42,7 +44,8 @@ void vd_resolve_cancel(struct vd *vd, const void *obj)
 {
 	struct vd_resolving *resolving;
 
-	TAILQ_FOREACH(resolving, &vd->resolvings, link) {
+	TAILQ_FOREACH(resolving, &vd->resolvings, link)
+	{
 		if (resolving->obj == obj)
 			resolving->session = NULL;
 	}

@@ -14,13 +14,14 @@
 
 #include "vd_internal.h"
 
-#define REQUEST_BURST 16     /* requests of one session served in one go */
+#define REQUEST_BURST 16 /* requests of one session served in one go */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
 #define HEADER_BYTES offsetof(struct vc_request, hello)
-#define UP_TO(member) (offsetof(struct vc_request, member) + sizeof(((struct vc_request *)0)->member))
+#define UP_TO(member)                                                                              \
+	(offsetof(struct vc_request, member) + sizeof(((struct vc_request *)0)->member))
 
 static vd_op_fn hello_verbs, hello_cm;
 
@@ -29,7 +30,7 @@ enum need { NEED_NOTHING, NEED_NEW, NEED_VERBS, NEED_CM };
 static const struct op {
 	vd_op_fn *fn;
 	enum need need;
-	size_t bytes;                      /* shorter requests are refused */
+	size_t bytes; /* shorter requests are refused */
 } ops[] = {
 	[VC_HELLO_VERBS] = {hello_verbs, NEED_NEW, UP_TO(hello)},
 	[VC_HELLO_CM] = {hello_cm, NEED_NEW, UP_TO(hello)},
@@ -109,7 +110,8 @@ static void send_answer(struct vd_session *session, struct vd_answer *answer)
 	}
 }
 
-static void finish(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer, int status)
+static void finish(struct vd_session *session, const struct vc_request *request,
+	struct vd_answer *answer, int status)
 {
 	struct vd *vd = session->vd;
 
@@ -132,7 +134,8 @@ static void finish(struct vd_session *session, const struct vc_request *request,
 	send_answer(session, answer);
 }
 
-void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status, uint32_t handle)
+void vd_answer_later(
+	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle)
 {
 	struct vd_answer answer = {.reply.object.handle = handle};
 
@@ -158,7 +161,8 @@ int vd_notify_pair(int *ours, int *theirs)
 
 /* ---- requests ---- */
 
-static int check_request(const struct vd_session *session, const struct vc_request *request, size_t n, int flags)
+static int check_request(
+	const struct vd_session *session, const struct vc_request *request, size_t n, int flags)
 {
 	const struct op *op;
 
@@ -247,9 +251,9 @@ static int open_memory(struct vd_session *session)
 	session->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (session->mem_fd < 0)
 		return -errno;
-	/* Whoever connects and then runs a set-uid program must not get hold of that one's memory. Such a
-	 * program is not dumpable, and then this file is root's. Looked at after the open: had it ended
-	 * since, its address space would be gone with it. */
+	/* Whoever connects and then runs a set-uid program must not get hold of that one's memory.
+	 * Such a program is not dumpable, and then this file is root's. Looked at after the open:
+	 * had it ended since, its address space would be gone with it. */
 	if (stat(path, &st) != 0)
 		err = -errno;
 	else if (st.st_uid != session->uid)
@@ -282,7 +286,8 @@ static void stop_wakeups(struct vd_session *session)
 	if (session->wake_fd < 0)
 		return;
 	/* The client holds it too, so closing ours would not take it off the list. */
-	(void)epoll_ctl(session->vd->workers[session->worker].epoll_fd, EPOLL_CTL_DEL, session->wake_fd, NULL);
+	(void)epoll_ctl(session->vd->workers[session->worker].epoll_fd, EPOLL_CTL_DEL,
+		session->wake_fd, NULL);
 	close_fd(&session->wake_fd);
 }
 
@@ -293,7 +298,8 @@ static int watch_wakeups(struct vd_session *session)
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->wake_fd < 0)
 		return -errno;
-	if (epoll_ctl(session->vd->workers[session->worker].epoll_fd, EPOLL_CTL_ADD, session->wake_fd, &ev) != 0)
+	if (epoll_ctl(session->vd->workers[session->worker].epoll_fd, EPOLL_CTL_ADD,
+		    session->wake_fd, &ev) != 0)
 		return -errno;
 	return 0;
 }
@@ -312,7 +318,8 @@ static void session_tables(struct vd_session *session)
 	vd_table_init(&session->cm_ids, limits->max_cm_ids);
 }
 
-static int hello_verbs(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+static int hello_verbs(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd *vd = session->vd;
 	int shm_fd = -1, theirs = -1;
@@ -352,7 +359,8 @@ static int hello_verbs(struct vd_session *session, const struct vc_request *requ
 	return 0;
 }
 
-static int hello_cm(struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+static int hello_cm(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	int err = check_hello(request);
 
@@ -393,7 +401,8 @@ static int identify(struct vd_session *session)
 	session->pid = cred.pid;
 	session->uid = cred.uid;
 	n = sizeof(fd);
-	/* From the socket where the kernel can (6.5): a process ID may have been used again meanwhile. */
+	/* From the socket where the kernel can (6.5): a process ID may have been used again
+	 * meanwhile. */
 	if (getsockopt(session->sock.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &n) != 0)
 		fd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
 	if (fd < 0)
@@ -435,7 +444,8 @@ static int session_start(struct vd *vd, int fd)
 	return 0;
 }
 
-/* Out of descriptors: with the spare one the caller is told by a closed connection, not left waiting. */
+/* Out of descriptors: with the spare one the caller is told by a closed connection, not left
+ * waiting. */
 static void refuse_one(struct vd *vd)
 {
 	close_fd(&vd->spare_fd);
@@ -473,7 +483,8 @@ void vd_session_kill(struct vd_session *session)
 	TAILQ_REMOVE(&vd->sessions, session, link);
 	vd_watch_del(vd, &session->sock);
 	vd_watch_del(vd, &session->process);
-	TAILQ_FOREACH(resolving, &vd->resolvings, link) {
+	TAILQ_FOREACH(resolving, &vd->resolvings, link)
+	{
 		if (resolving->session == session)
 			resolving->session = NULL;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory shared with one client: a memfd that nobody can shrink under us, and an allocator whose
- * books lie outside of it. Everything is whole pages, so that what is freed can be given back.
+ * The memory shared with one client: a memfd that nobody can shrink under us, and an allocator
+ * whose books lie outside of it. Everything is whole pages, so that what is freed can be given
+ * back.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static int make_memfd(uint64_t bytes, int *out)
 	if (fd < 0)
 		return -errno;
 	/* Sealed: a client that shrank the file would make our accesses fault. */
-	if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+	if (ftruncate(fd, (off_t)bytes) != 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
 		err = -errno;
 		close(fd);
 		return err;
@@ -93,7 +95,8 @@ int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset)
 	extent = calloc(1, sizeof(*extent));
 	if (extent == NULL)
 		return -ENOMEM;
-	TAILQ_FOREACH(next, &shm->used, link) {
+	TAILQ_FOREACH(next, &shm->used, link)
+	{
 		if (next->offset - start >= bytes)
 			break;
 		start = next->offset + next->bytes;
@@ -102,7 +105,8 @@ int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset)
 		free(extent);
 		return -ENOMEM;
 	}
-	/* A client may have written to pages it was never given: start from zero, whatever they hold. */
+	/* A client may have written to pages it was never given: start from zero, whatever they
+	 * hold. */
 	if (madvise(shm->base + start, bytes, MADV_REMOVE) != 0)
 		memset(shm->base + start, 0, bytes);
 	extent->offset = start;
@@ -120,7 +124,8 @@ void vd_shm_free(struct vd_shm *shm, uint64_t offset)
 {
 	struct vd_extent *extent;
 
-	TAILQ_FOREACH(extent, &shm->used, link) {
+	TAILQ_FOREACH(extent, &shm->used, link)
+	{
 		if (extent->offset == offset)
 			break;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a context: everything a dead client had is released, in the order of the references. */
+/* The end of a context: everything a dead client had is released, in the order of the references.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 

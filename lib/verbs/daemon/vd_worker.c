@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker's side: doorbells, the queues in shared memory, clients' memory, notifications. Runs in the
- * worker's thread only, but for making and freeing its state.
+ * The worker's side: doorbells, the queues in shared memory, clients' memory, notifications. Runs
+ * in the worker's thread only, but for making and freeing its state.
  *
- * A client can write to all of its shared memory at any time. So an index is loaded once, a work request
- * is copied once, and only the copies are looked at.
+ * A client can write to all of its shared memory at any time. So an index is loaded once, a work
+ * request is copied once, and only the copies are looked at.
  */
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,7 +24,8 @@ static struct vd_worker *worker_of(void *env)
 static void count(_Atomic uint64_t *counter)
 {
 	/* One writer, so no locked instruction is needed. */
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
 }
 
 /* ---- memory of clients ---- */
@@ -81,7 +82,8 @@ static void break_qp(struct vd_worker *worker, struct vd_qp *qp)
 	qp->broken = true;
 	if (qp->listed)
 		return;
-	/* The transport calls us here and must not be called back: vd_worker_poll() does the rest. */
+	/* The transport calls us here and must not be called back: vd_worker_poll() does the rest.
+	 */
 	qp->listed = true;
 	TAILQ_INSERT_TAIL(&worker->broken, qp, broken_link);
 }
@@ -103,7 +105,8 @@ static const uint8_t *next_slot(struct vd_worker *worker, struct vd_qp *qp, stru
 	return ring->slots + (size_t)(ring->fetched++ & (ring->depth - 1)) * ring->slot_bytes;
 }
 
-/* Copies from memory that changes under us; the compiler may not read the source again afterwards. */
+/* Copies from memory that changes under us; the compiler may not read the source again afterwards.
+ */
 static void copy_once(void *to, const void *from, size_t bytes)
 {
 	memcpy(to, from, bytes);
@@ -150,7 +153,8 @@ static int recv_fetch(void *env, void *qp_cookie, struct tp_recv_wqe *slot, uint
 	if (from == NULL)
 		return 0;
 	copy_once(slot, from, sizeof(*slot));
-	if (slot->num_sge > qp->max_recv_sge || sizeof(*slot) + slot->num_sge * sizeof(*sge) > slot_bytes) {
+	if (slot->num_sge > qp->max_recv_sge ||
+		sizeof(*slot) + slot->num_sge * sizeof(*sge) > slot_bytes) {
 		count(&worker->counters.bad_wqes);
 		slot->num_sge = 0;
 		rc = -EINVAL;
@@ -195,8 +199,8 @@ static int complete(void *env, void *cq_cookie, const struct tp_cqe *cqe)
 	slot->timestamp_ns = cqe->timestamp_ns;
 	cq->prod++;
 	__atomic_store_n(&slot->seq, cq->prod, __ATOMIC_RELEASE);
-	/* The client arms and then polls once more; we publish and then look whether it is armed. The
-	 * fence keeps one of the two from missing the other. */
+	/* The client arms and then polls once more; we publish and then look whether it is armed.
+	 * The fence keeps one of the two from missing the other. */
 	atomic_thread_fence(memory_order_seq_cst);
 	armed = __atomic_load_n(&cq->ring->armed, __ATOMIC_RELAXED);
 	if (armed != VC_ARM_ANY && !(armed == VC_ARM_SOLICITED && cqe->solicited != 0))
@@ -245,7 +249,8 @@ static uint32_t ring_bells(struct vd_session *session, struct tp *tp)
 		if (__atomic_load_n(&header->doorbell[w], __ATOMIC_RELAXED) == 0)
 			continue;
 		/* Sees all that the client stored before it set the bits. */
-		for (bits = __atomic_exchange_n(&header->doorbell[w], 0, __ATOMIC_SEQ_CST); bits != 0; bits &= bits - 1) {
+		for (bits = __atomic_exchange_n(&header->doorbell[w], 0, __ATOMIC_SEQ_CST);
+			bits != 0; bits &= bits - 1) {
 			struct vd_qp *qp = session->bell[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 
 			if (qp == NULL)
@@ -281,7 +286,7 @@ uint32_t vd_worker_poll(struct vd_worker *worker, struct tp *tp)
 	uint32_t n = 0;
 
 	TAILQ_FOREACH(session, &worker->sessions, worker_link)
-		n += ring_bells(session, tp);
+	n += ring_bells(session, tp);
 	if (!TAILQ_EMPTY(&worker->broken))
 		fail_broken(worker, tp);
 	if (!TAILQ_EMPTY(&worker->notes))
@@ -296,7 +301,8 @@ int vd_worker_fd(const struct vd_worker *worker)
 
 static void set_need_wakeup(struct vd_session *session, bool sleeping)
 {
-	__atomic_store_n(&vd_shm_header(&session->shm)->need_wakeup, sleeping ? 1 : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&vd_shm_header(&session->shm)->need_wakeup, sleeping ? 1 : 0, __ATOMIC_RELAXED);
 }
 
 void vd_worker_sleep(struct vd_worker *worker, bool sleeping)
@@ -309,15 +315,15 @@ void vd_worker_sleep(struct vd_worker *worker, bool sleeping)
 	worker->sleeping = sleeping;
 	worker->retry_now = true;
 	TAILQ_FOREACH(session, &worker->sessions, worker_link)
-		set_need_wakeup(session, sleeping);
+	set_need_wakeup(session, sleeping);
 	if (sleeping) {
-		/* The client sets its bit and then reads need_wakeup: either it sees ours, or the poll
-		 * that follows sees its bit. */
+		/* The client sets its bit and then reads need_wakeup: either it sees ours, or the
+		 * poll that follows sees its bit. */
 		atomic_thread_fence(memory_order_seq_cst);
 		return;
 	}
-	/* The descriptors are edge triggered, so taking the events is enough. Reading the eventfds would let
-	 * a client block us: it shares their file flags. */
+	/* The descriptors are edge triggered, so taking the events is enough. Reading the eventfds
+	 * would let a client block us: it shares their file flags. */
 	for (int i = 0; i < DRAIN_ROUNDS; i++) {
 		if (epoll_wait(worker->epoll_fd, events, DRAIN_EVENTS, 0) < DRAIN_EVENTS)
 			break;

@@ -5,15 +5,16 @@
 
 #include "vd_worker_notes.h"
 
-#define RETRY_POLLS 32       /* a full socket costs a system call only this often */
-#define RETRY_NOTES 64       /* tried in one poll */
-#define SEND_BURST  16       /* messages of one note in one go */
+#define RETRY_POLLS 32 /* a full socket costs a system call only this often */
+#define RETRY_NOTES 64 /* tried in one poll */
+#define SEND_BURST  16 /* messages of one note in one go */
 
 static void lost(struct vd_worker *worker, uint32_t n)
 {
 	_Atomic uint64_t *counter = &worker->counters.events_lost;
 
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+		memory_order_relaxed);
 }
 
 /* 0: sent, -EAGAIN: full, others: nobody can ever read it. */

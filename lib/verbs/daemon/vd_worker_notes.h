@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notifications to clients whose socket may be full. They are sent at once when that works; else the note
- * stays on the worker's list, counted, and is tried again. Nobody ever waits for a client.
+ * Notifications to clients whose socket may be full. They are sent at once when that works; else
+ * the note stays on the worker's list, counted, and is tried again. Nobody ever waits for a client.
  */
 #ifndef VD_WORKER_NOTES_H
 #define VD_WORKER_NOTES_H

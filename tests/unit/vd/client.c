@@ -37,7 +37,9 @@ bool wx_recv(struct wx_client *c, struct vc_reply *reply, int fds[3])
 		uint8_t bytes[CMSG_SPACE(sizeof(int) * MAX_FDS)];
 	} control;
 	struct iovec iov = {.iov_base = reply, .iov_len = sizeof(*reply)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *cmsg;
 	uint32_t n = 0;
@@ -54,7 +56,8 @@ bool wx_recv(struct wx_client *c, struct vc_reply *reply, int fds[3])
 	return true;
 }
 
-int wx_call_raw(struct wx_client *c, const void *request, size_t n, struct vc_reply *reply, int fds[3])
+int wx_call_raw(
+	struct wx_client *c, const void *request, size_t n, struct vc_reply *reply, int fds[3])
 {
 	assert_int_equal(send(c->sock, request, n, MSG_NOSIGNAL), n);
 	for (int i = 0; i < 100; i++) {
@@ -90,7 +93,8 @@ int wx_object(struct wx_client *c, enum vc_op op, uint32_t handle, struct vc_rep
 
 void wx_hello(struct wx_client *c)
 {
-	struct vc_request request = {.op = VC_HELLO_VERBS, .hello = {VC_MAGIC, VC_VERSION, "roced0"}};
+	struct vc_request request = {
+		.op = VC_HELLO_VERBS, .hello = {VC_MAGIC, VC_VERSION, "roced0"}};
 	struct vc_reply reply;
 	int fds[MAX_FDS];
 
@@ -144,8 +148,8 @@ uint32_t wx_mr(struct wx_client *c, uint32_t pd, void *addr, size_t bytes, uint3
 	struct vc_reply reply;
 
 	request.reg_mr.pd = pd;
-	request.reg_mr.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		IBV_ACCESS_REMOTE_ATOMIC;
+	request.reg_mr.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	request.reg_mr.addr = request.reg_mr.iova = (uintptr_t)addr;
 	request.reg_mr.bytes = bytes;
 	assert_int_equal(wx_call(c, &request, &reply), 0);
@@ -166,9 +170,11 @@ void wx_channel(struct wx_client *c, uint32_t *handle, int *fd)
 	*fd = fds[0];
 }
 
-void wx_make_cq(struct wx_client *c, uint32_t depth, uint32_t channel, uint64_t cookie, struct wx_cq *cq)
+void wx_make_cq(
+	struct wx_client *c, uint32_t depth, uint32_t channel, uint64_t cookie, struct wx_cq *cq)
 {
-	struct vc_request request = {.op = VC_CREATE_CQ, .create_cq = {.depth = depth, .channel = channel, .cookie = cookie}};
+	struct vc_request request = {.op = VC_CREATE_CQ,
+		.create_cq = {.depth = depth, .channel = channel, .cookie = cookie}};
 	struct vc_reply reply;
 
 	assert_int_equal(wx_call(c, &request, &reply), 0);
@@ -188,7 +194,8 @@ const struct tp_cqe *wx_poll(struct wx_cq *cq)
 	return cqe;
 }
 
-void wx_create_qp_request(uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request)
+void wx_create_qp_request(
+	uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request)
 {
 	*request = (struct vc_request){.op = VC_CREATE_QP};
 	request->create_qp.pd = pd;
@@ -200,7 +207,8 @@ void wx_create_qp_request(uint32_t pd, const struct wx_cq *cq, uint32_t wr, stru
 	request->create_qp.cookie = 0xc00c1e;
 }
 
-void wx_make_qp(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp)
+void wx_make_qp(
+	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp)
 {
 	struct vc_request request;
 	struct vc_reply reply;
@@ -230,11 +238,12 @@ void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn
 	switch (state) {
 	case IBV_QPS_INIT:
 		attr->mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-		attr->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+		attr->access =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 		break;
 	case IBV_QPS_RTR:
-		attr->mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			IBV_QP_MIN_RNR_TIMER;
+		attr->mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 		attr->path_mtu = IBV_MTU_1024;
 		attr->dest_qpn = dest_qpn;
 		attr->max_dest_rd_atomic = 4;
@@ -243,7 +252,8 @@ void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn
 		memcpy(attr->av.dgid, dst.b, sizeof(attr->av.dgid));
 		break;
 	case IBV_QPS_RTS:
-		attr->mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		attr->mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			      IBV_QP_MAX_QP_RD_ATOMIC;
 		attr->timeout = 14;
 		attr->retry_cnt = attr->rnr_retry = 6;
 		attr->max_rd_atomic = 4;
@@ -276,14 +286,17 @@ void wx_ring(struct wx_qp *qp)
 {
 	uint64_t one = 1;
 
-	__atomic_fetch_or(&qp->c->shm->doorbell[qp->slot / 64], 1ull << (qp->slot % 64), __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(
+		&qp->c->shm->doorbell[qp->slot / 64], 1ull << (qp->slot % 64), __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&qp->c->shm->need_wakeup, __ATOMIC_SEQ_CST) != 0)
 		assert_int_equal(write(qp->c->wake_fd, &one, sizeof(one)), sizeof(one));
 }
 
-void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge, const void *data)
+void wx_post(
+	struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge, const void *data)
 {
-	uint8_t *slot = (uint8_t *)(qp->sq + 1) + (size_t)(qp->sq_prod & (qp->sq_depth - 1)) * qp->sq_slot_bytes;
+	uint8_t *slot = (uint8_t *)(qp->sq + 1) +
+			(size_t)(qp->sq_prod & (qp->sq_depth - 1)) * qp->sq_slot_bytes;
 
 	memcpy(slot, wqe, sizeof(*wqe));
 	if (sge != NULL)
@@ -297,7 +310,8 @@ void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sg
 void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge)
 {
 	const struct tp_recv_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
-	uint8_t *slot = (uint8_t *)(qp->rq + 1) + (size_t)(qp->rq_prod & (qp->rq_depth - 1)) * qp->rq_slot_bytes;
+	uint8_t *slot = (uint8_t *)(qp->rq + 1) +
+			(size_t)(qp->rq_prod & (qp->rq_depth - 1)) * qp->rq_slot_bytes;
 
 	memcpy(slot, &wqe, sizeof(wqe));
 	if (sge != NULL)

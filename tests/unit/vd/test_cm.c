@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients' connection management as librdmacm expects it of a kernel whose queue pairs belong to the user: events
- * and their numbers, ports, the attributes of each state, and connections between two clients of one daemon.
+ * Clients' connection management as librdmacm expects it of a kernel whose queue pairs belong to
+ * the user: events and their numbers, ports, the attributes of each state, and connections between
+ * two clients of one daemon.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -95,14 +96,16 @@ static int listen_on(struct host *h, uint32_t id, uint32_t backlog)
 
 static int resolve_addr(struct host *h, uint32_t id, struct vc_sockaddr dst)
 {
-	struct vc_request request = {.op = VC_CM_RESOLVE_ADDR, .cm_resolve = {.id = id, .timeout_ms = 2000, .dst = dst}};
+	struct vc_request request = {
+		.op = VC_CM_RESOLVE_ADDR, .cm_resolve = {.id = id, .timeout_ms = 2000, .dst = dst}};
 
 	return wx_call(&h->cm, &request, NULL);
 }
 
 static int resolve_route(struct host *h, uint32_t id)
 {
-	struct vc_request request = {.op = VC_CM_RESOLVE_ROUTE, .cm_resolve = {.id = id, .timeout_ms = 2000}};
+	struct vc_request request = {
+		.op = VC_CM_RESOLVE_ROUTE, .cm_resolve = {.id = id, .timeout_ms = 2000}};
 
 	return wx_call(&h->cm, &request, NULL);
 }
@@ -169,7 +172,8 @@ static uint32_t resolved(struct host *h, uint64_t cookie, uint16_t port)
 
 static struct vc_qp_attr qp_attr(struct host *h, uint32_t id, enum ibv_qp_state state)
 {
-	struct vc_request request = {.op = VC_CM_INIT_QP_ATTR, .cm_init_attr = {.id = id, .state = state}};
+	struct vc_request request = {
+		.op = VC_CM_INIT_QP_ATTR, .cm_init_attr = {.id = id, .state = state}};
 	struct vc_reply reply;
 
 	assert_int_equal(wx_call(&h->cm, &request, &reply), 0);
@@ -198,7 +202,9 @@ static void send_text(struct host *from, struct host *to, const char *text)
 
 	memcpy(from->buf, text, strlen(text));
 	wx_post_recv(&to->qp, 1, 1, &sink);
-	wx_post(&from->qp, &(struct tp_send_wqe){.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
+	wx_post(&from->qp,
+		&(struct tp_send_wqe){
+			.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
 		&source, NULL);
 	wx_pump(from->w);
 	cqe = wx_poll(&to->cq);
@@ -286,7 +292,8 @@ static void connect_and_disconnect(void **state)
 	assert_int_equal(wx_object(&t->client.cm, VC_CM_DISCONNECT, c, NULL), 0);
 	expect_event(&t->server, 11, RDMA_CM_EVENT_DISCONNECTED, 0);
 	expect_event(&t->client, 20, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(wx_object(&t->server.cm, VC_CM_DISCONNECT, s, NULL), 0); /* too, as rping does */
+	assert_int_equal(
+		wx_object(&t->server.cm, VC_CM_DISCONNECT, s, NULL), 0); /* too, as rping does */
 	wx_pass(t->w, 60000 * WX_MS);
 	expect_event(&t->client, 20, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 	/* So many events were delivered of each; a request counts for its listener. */
@@ -383,7 +390,8 @@ static void ports(void **state)
 	/* Another port space. */
 	assert_int_equal(bind_to(&t->client, d, in4(0, 5000), NULL), 0);
 	assert_int_equal(bind_to(&t->client, c, in4(9, 5000), NULL), -EADDRNOTAVAIL);
-	assert_int_equal(bind_to(&t->client, c, (struct vc_sockaddr){.family = 77}, NULL), -EAFNOSUPPORT);
+	assert_int_equal(
+		bind_to(&t->client, c, (struct vc_sockaddr){.family = 77}, NULL), -EAFNOSUPPORT);
 	/* Any free one. */
 	assert_int_equal(bind_to(&t->client, c, in4(1, 0), &reply), 0);
 	assert_in_range(ntohs(reply.cm.src.port), 32768, 60999);
@@ -448,7 +456,8 @@ static void requests_whose_peer_has_gone(void **state)
 	for (uint32_t i = 0; i < 60; i++) {
 		id = resolved(&t->client, 100 + i, 7174);
 		assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, id, 0, ""), 0);
-		/* Every queue pair of the peer can be in one connection only, so the id is ended again. */
+		/* Every queue pair of the peer can be in one connection only, so the id is ended
+		 * again. */
 		assert_int_equal(wx_object(&t->client.cm, VC_CM_DESTROY_ID, id, NULL), 0);
 		wx_pump(t->w);
 		n++;
@@ -459,8 +468,10 @@ static void requests_whose_peer_has_gone(void **state)
 	while (take_event(t->server.fd, &event)) {
 		if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			/* The peer has gone meanwhile. */
-			assert_int_equal(conn_call(&t->server, VC_CM_ACCEPT, event.new_id, 1, ""), -EINVAL);
-			assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, event.new_id, NULL), 0);
+			assert_int_equal(
+				conn_call(&t->server, VC_CM_ACCEPT, event.new_id, 1, ""), -EINVAL);
+			assert_int_equal(
+				wx_object(&t->server.cm, VC_CM_DESTROY_ID, event.new_id, NULL), 0);
 			n++;
 		}
 	}
@@ -503,7 +514,8 @@ static void full_channel_keeps_events(void **state)
 	assert_int_equal(reply.cm.events, sent);
 }
 
-/* A client may guess the handle of a request it was not told of yet: take it, and end everything. */
+/* A client may guess the handle of a request it was not told of yet: take it, and end everything.
+ */
 static void requests_that_were_guessed(void **state)
 {
 	struct two *t = *state;
@@ -560,9 +572,10 @@ static void migration_moves_events(void **state)
 
 static void wrong_order_and_wrong_values(void **state)
 {
-	static const enum vc_op ops[] = {VC_CM_DESTROY_ID, VC_CM_BIND, VC_CM_LISTEN, VC_CM_RESOLVE_ADDR,
-		VC_CM_RESOLVE_ROUTE, VC_CM_CONNECT, VC_CM_ACCEPT, VC_CM_REJECT, VC_CM_ESTABLISH, VC_CM_DISCONNECT,
-		VC_CM_MIGRATE, VC_CM_INIT_QP_ATTR, VC_CM_QUERY_ID, VC_CM_DESTROY_CHANNEL};
+	static const enum vc_op ops[] = {VC_CM_DESTROY_ID, VC_CM_BIND, VC_CM_LISTEN,
+		VC_CM_RESOLVE_ADDR, VC_CM_RESOLVE_ROUTE, VC_CM_CONNECT, VC_CM_ACCEPT, VC_CM_REJECT,
+		VC_CM_ESTABLISH, VC_CM_DISCONNECT, VC_CM_MIGRATE, VC_CM_INIT_QP_ATTR,
+		VC_CM_QUERY_ID, VC_CM_DESTROY_CHANNEL};
 	struct two *t = *state;
 	struct host *h = &t->client;
 	struct vc_request request;
@@ -577,7 +590,8 @@ static void wrong_order_and_wrong_values(void **state)
 		request = (struct vc_request){.op = ops[i], .object.handle = id};
 		assert_int_equal(wx_call(&h->cm, &request, NULL), -EINVAL);
 	}
-	request = (struct vc_request){.op = VC_CM_CREATE_ID, .cm_create_id = {.channel = h->channel, .ps = VC_PS_IPOIB}};
+	request = (struct vc_request){
+		.op = VC_CM_CREATE_ID, .cm_create_id = {.channel = h->channel, .ps = VC_PS_IPOIB}};
 	assert_int_equal(wx_call(&h->cm, &request, NULL), -EOPNOTSUPP);
 	request.cm_create_id.ps = 0x999;
 	assert_int_equal(wx_call(&h->cm, &request, NULL), -EINVAL);
@@ -624,7 +638,8 @@ static void noise_for_queue_pair_one(void **state)
 		}
 		if (i % 2 == 0)
 			memcpy(mad, (uint8_t[]){1, 7, 2, 3}, 4);
-		vd_rx_mad(t->w->vd, i % 50 == 0 ? 7 : 0, &b, &a, mad, i % 3 == 0 ? x % (sizeof(mad) + 1) : sizeof(mad));
+		vd_rx_mad(t->w->vd, i % 50 == 0 ? 7 : 0, &b, &a, mad,
+			i % 3 == 0 ? x % (sizeof(mad) + 1) : sizeof(mad));
 	}
 	wx_pump(t->w);
 	connect_and_disconnect((void *[]){t});

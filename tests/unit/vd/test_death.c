@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client may die at any point: everything it had is released (verbs_contract.h, vd.h: stats go back to 0). */
+/* A client may die at any point: everything it had is released (verbs_contract.h, vd.h: stats go
+ * back to 0). */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -82,8 +83,11 @@ static void is_ready(struct life *l)
 static void is_sending(struct life *l)
 {
 	struct tp_sge sge = {(uintptr_t)buf, sizeof(buf), l->key};
-	struct tp_send_wqe wqe = {.opcode = TP_WR_WRITE, .num_sge = 1, .flags = TP_SEND_SIGNALED,
-		.remote_addr = (uintptr_t)buf, .rkey = l->key};
+	struct tp_send_wqe wqe = {.opcode = TP_WR_WRITE,
+		.num_sge = 1,
+		.flags = TP_SEND_SIGNALED,
+		.remote_addr = (uintptr_t)buf,
+		.rkey = l->key};
 
 	for (int i = 0; i < 10; i++)
 		wx_post(&l->qp, &wqe, &sge, NULL);
@@ -117,8 +121,9 @@ static void has_a_broken_queue(struct life *l)
 
 static void dies_at_every_step(void **state)
 {
-	static void (*const steps[])(struct life *) = {connected, greeted, has_memory, has_queues, has_qp,
-		asks_for_the_neighbour, is_ready, is_sending, has_unread_notifications, has_a_broken_queue};
+	static void (*const steps[])(struct life *) = {connected, greeted, has_memory, has_queues,
+		has_qp, asks_for_the_neighbour, is_ready, is_sending, has_unread_notifications,
+		has_a_broken_queue};
 
 	(void)state;
 	for (size_t n = 1; n <= sizeof(steps) / sizeof(steps[0]); n++) {
@@ -142,7 +147,8 @@ static void keys_die_too(void **state)
 {
 	struct life a = {.w = wx_new(NULL)}, b = {.w = a.w};
 	struct tp_sge sge;
-	struct tp_send_wqe wqe = {.wr_id = 1, .opcode = TP_WR_WRITE, .num_sge = 1, .flags = TP_SEND_SIGNALED};
+	struct tp_send_wqe wqe = {
+		.wr_id = 1, .opcode = TP_WR_WRITE, .num_sge = 1, .flags = TP_SEND_SIGNALED};
 	const struct tp_cqe *cqe;
 	struct vc_qp_attr attr;
 
@@ -209,18 +215,21 @@ static void daemon_stops_with_clients(void **state)
 
 static void child(const char *path, int tell)
 {
-	struct vc_request request = {.op = VC_HELLO_VERBS, .seq = 1, .hello = {VC_MAGIC, VC_VERSION, ""}};
+	struct vc_request request = {
+		.op = VC_HELLO_VERBS, .seq = 1, .hello = {VC_MAGIC, VC_VERSION, ""}};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	struct vc_reply reply;
 	pid_t keeper;
 
 	memcpy(addr.sun_path, path, sizeof(addr.sun_path));
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0 || send(sock, &request, sizeof(request), 0) < 0 ||
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+		send(sock, &request, sizeof(request), 0) < 0 ||
 		recv(sock, &reply, sizeof(reply), 0) < 0 || reply.status != 0)
 		_exit(1);
 	request.op = VC_ALLOC_PD;
-	if (send(sock, &request, sizeof(request), 0) < 0 || recv(sock, &reply, sizeof(reply), 0) < 0)
+	if (send(sock, &request, sizeof(request), 0) < 0 ||
+		recv(sock, &reply, sizeof(reply), 0) < 0)
 		_exit(1);
 	/* Somebody else keeps the connection open. */
 	keeper = fork();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a client sends or stores is hostile (vd.h): every bad request gets a negative errno and is counted, every
- * bad index or work request ends at the queue it was put on, and a neighbour never notices.
+ * What a client sends or stores is hostile (vd.h): every bad request gets a negative errno and is
+ * counted, every bad index or work request ends at the queue it was put on, and a neighbour never
+ * notices.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +30,17 @@ static int setup(void **state)
 	struct scene *s = calloc(1, sizeof(*s));
 	int fd;
 
-	s->w = wx_new(&(struct vd_limits){.max_qps = 4, .max_mrs = 4, .max_pds = 4, .max_cqs = 4, .max_channels = 4,
-		.max_ahs = 4, .max_cm_ids = 4, .max_sessions = 4, .max_send_wr = 64, .max_recv_wr = 64, .max_cqe = 128});
+	s->w = wx_new(&(struct vd_limits){.max_qps = 4,
+		.max_mrs = 4,
+		.max_pds = 4,
+		.max_cqs = 4,
+		.max_channels = 4,
+		.max_ahs = 4,
+		.max_cm_ids = 4,
+		.max_sessions = 4,
+		.max_send_wr = 64,
+		.max_recv_wr = 64,
+		.max_cqe = 128});
 	wx_connect(s->w, &s->c);
 	wx_hello(&s->c);
 	s->pd = wx_pd(&s->c);
@@ -96,7 +106,8 @@ static void requests_before_hello(void **state)
 static void bad_hellos(void **state)
 {
 	struct scene *s = *state;
-	struct vc_request request = {.op = VC_HELLO_VERBS, .hello = {VC_MAGIC, VC_VERSION, "roced9"}};
+	struct vc_request request = {
+		.op = VC_HELLO_VERBS, .hello = {VC_MAGIC, VC_VERSION, "roced9"}};
 	struct wx_client c;
 
 	wx_connect(s->w, &c);
@@ -139,7 +150,8 @@ static void messages_of_every_length(void **state)
 
 static void unknown_operations(void **state)
 {
-	static const uint32_t ops[] = {0, VC_DESTROY_AH + 1, 63, VC_CM_QUERY_ID + 1, 0x7fffffff, 0xffffffff};
+	static const uint32_t ops[] = {
+		0, VC_DESTROY_AH + 1, 63, VC_CM_QUERY_ID + 1, 0x7fffffff, 0xffffffff};
 	struct scene *s = *state;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -152,8 +164,8 @@ static void unknown_operations(void **state)
 
 static void wrong_handles(void **state)
 {
-	static const enum vc_op ops[] = {VC_DEALLOC_PD, VC_DEREG_MR, VC_DESTROY_COMP_CHANNEL, VC_DESTROY_CQ, VC_QUERY_QP,
-		VC_DESTROY_QP, VC_DESTROY_AH};
+	static const enum vc_op ops[] = {VC_DEALLOC_PD, VC_DEREG_MR, VC_DESTROY_COMP_CHANNEL,
+		VC_DESTROY_CQ, VC_QUERY_QP, VC_DESTROY_QP, VC_DESTROY_AH};
 	static const uint32_t handles[] = {0, 3, 0xffff, 0x10000, 0x10001, 0xffff0001, 0xffffffff};
 	struct scene *s = *state;
 
@@ -210,11 +222,11 @@ static void bad_queue_pairs(void **state)
 	struct vd_stats before, after;
 
 	wx_stats(s->w, &before);
-#define CREATE(change, error)                                                                              \
-	do {                                                                                               \
-		wx_create_qp_request(s->pd, &s->cq, 4, &request);                                          \
-		change;                                                                                    \
-		assert_int_equal(wx_call(&s->c, &request, NULL), error);                                   \
+#define CREATE(change, error)                                                                      \
+	do {                                                                                       \
+		wx_create_qp_request(s->pd, &s->cq, 4, &request);                                  \
+		change;                                                                            \
+		assert_int_equal(wx_call(&s->c, &request, NULL), error);                           \
 	} while (0)
 	CREATE(request.create_qp.pd = 0, -EINVAL);
 	CREATE(request.create_qp.send_cq = s->qp.handle + 0x10000, -EINVAL);
@@ -242,12 +254,12 @@ static void bad_modifications(void **state)
 
 	wx_attr(&attr, IBV_QPS_INIT, 0);
 	assert_int_equal(wx_modify(&s->qp, &attr), 0);
-#define MODIFY(change, error)                                                                              \
-	do {                                                                                               \
-		wx_attr(&attr, IBV_QPS_RTR, 5);                                                            \
-		change;                                                                                    \
-		assert_int_equal(wx_modify(&s->qp, &attr), error);                                         \
-		assert_int_equal(s->w->links, 0);                                                          \
+#define MODIFY(change, error)                                                                      \
+	do {                                                                                       \
+		wx_attr(&attr, IBV_QPS_RTR, 5);                                                    \
+		change;                                                                            \
+		assert_int_equal(wx_modify(&s->qp, &attr), error);                                 \
+		assert_int_equal(s->w->links, 0);                                                  \
 	} while (0)
 	MODIFY(attr.state = 7, -EINVAL);
 	MODIFY(attr.state = IBV_QPS_RTS, -EINVAL);
@@ -276,15 +288,15 @@ static void bad_regions(void **state)
 	struct scene *s = *state;
 	struct vc_request request;
 
-#define REGISTER(change, error)                                                                            \
-	do {                                                                                               \
-		request = (struct vc_request){.op = VC_REG_MR};                                            \
-		request.reg_mr.pd = s->pd;                                                                 \
-		request.reg_mr.access = IBV_ACCESS_LOCAL_WRITE;                                            \
-		request.reg_mr.addr = request.reg_mr.iova = (uintptr_t)s->buf;                             \
-		request.reg_mr.bytes = sizeof(s->buf);                                                     \
-		change;                                                                                    \
-		assert_int_equal(wx_call(&s->c, &request, NULL), error);                                   \
+#define REGISTER(change, error)                                                                    \
+	do {                                                                                       \
+		request = (struct vc_request){.op = VC_REG_MR};                                    \
+		request.reg_mr.pd = s->pd;                                                         \
+		request.reg_mr.access = IBV_ACCESS_LOCAL_WRITE;                                    \
+		request.reg_mr.addr = request.reg_mr.iova = (uintptr_t)s->buf;                     \
+		request.reg_mr.bytes = sizeof(s->buf);                                             \
+		change;                                                                            \
+		assert_int_equal(wx_call(&s->c, &request, NULL), error);                           \
 	} while (0)
 	REGISTER(request.reg_mr.pd = 0, -EINVAL);
 	REGISTER(request.reg_mr.bytes = 0, -EINVAL);
@@ -347,7 +359,9 @@ static void descriptors_nobody_asked_for(void **state)
 	} control = {0};
 	struct vc_request request = {.op = VC_ALLOC_PD};
 	struct iovec iov = {.iov_base = &request, .iov_len = sizeof(request)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 	struct vc_reply reply;
@@ -365,7 +379,8 @@ static void descriptors_nobody_asked_for(void **state)
 	wx_pump(s->w);
 	assert_true(wx_recv(&s->c, &reply, fds));
 	assert_int_equal(reply.status, -EBADMSG);
-	/* None of them stayed open in the daemon, which is this process: the pipe has no writer any more. */
+	/* None of them stayed open in the daemon, which is this process: the pipe has no writer any
+	 * more. */
 	close(pipe_fds[1]);
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 0);
 	close(pipe_fds[0]);
@@ -429,7 +444,9 @@ static void impossible_producer_index(void **state)
 	/* After a reset the queue serves again. */
 	up(s);
 	wx_post_recv(&s->qp, 5, 0, NULL);
-	wx_post(&s->qp, &(struct tp_send_wqe){.wr_id = 6, .opcode = TP_WR_SEND, .flags = TP_SEND_SIGNALED}, NULL, NULL);
+	wx_post(&s->qp,
+		&(struct tp_send_wqe){.wr_id = 6, .opcode = TP_WR_SEND, .flags = TP_SEND_SIGNALED},
+		NULL, NULL);
 	wx_pump(s->w);
 	assert_int_equal(wx_poll(&s->cq)->wr_id, 5);
 	assert_int_equal(wx_poll(&s->cq)->wr_id, 6);
@@ -441,8 +458,15 @@ static void malformed_work_requests(void **state)
 		{.wr_id = 1, .opcode = TP_WR_SEND, .num_sge = 3},
 		{.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 255},
 		{.wr_id = 3, .opcode = TP_WR_SEND, .flags = TP_SEND_INLINE, .inline_bytes = 65},
-		{.wr_id = 4, .opcode = TP_WR_SEND, .flags = TP_SEND_INLINE, .inline_bytes = 0xffffffff},
-		{.wr_id = 5, .opcode = TP_WR_SEND, .flags = TP_SEND_INLINE, .inline_bytes = 1, .num_sge = 1},
+		{.wr_id = 4,
+			.opcode = TP_WR_SEND,
+			.flags = TP_SEND_INLINE,
+			.inline_bytes = 0xffffffff},
+		{.wr_id = 5,
+			.opcode = TP_WR_SEND,
+			.flags = TP_SEND_INLINE,
+			.inline_bytes = 1,
+			.num_sge = 1},
 		{.wr_id = 6, .opcode = 200},
 	};
 	struct scene *s = *state;
@@ -454,7 +478,8 @@ static void malformed_work_requests(void **state)
 		uint8_t *slot;
 
 		up(s);
-		slot = (uint8_t *)(s->qp.sq + 1) + (size_t)(s->qp.sq_prod & (s->qp.sq_depth - 1)) * s->qp.sq_slot_bytes;
+		slot = (uint8_t *)(s->qp.sq + 1) +
+		       (size_t)(s->qp.sq_prod & (s->qp.sq_depth - 1)) * s->qp.sq_slot_bytes;
 		memcpy(slot, &bad[i], sizeof(bad[i]));
 		s->qp.sq->prod = ++s->qp.sq_prod;
 		wx_ring(&s->qp);
@@ -481,7 +506,9 @@ static void malformed_receive(void **state)
 	((struct tp_recv_wqe *)(s->qp.rq + 1))->num_sge = 0xffffffff;
 	((struct tp_recv_wqe *)(s->qp.rq + 1))->wr_id = 77;
 	s->qp.rq->prod = 1;
-	wx_post(&s->qp, &(struct tp_send_wqe){.wr_id = 1, .opcode = TP_WR_SEND, .flags = TP_SEND_SIGNALED}, NULL, NULL);
+	wx_post(&s->qp,
+		&(struct tp_send_wqe){.wr_id = 1, .opcode = TP_WR_SEND, .flags = TP_SEND_SIGNALED},
+		NULL, NULL);
 	wx_pump(s->w);
 	cqe = wx_poll(&s->cq);
 	assert_non_null(cqe);
@@ -499,7 +526,9 @@ static void full_completion_queue(void **state)
 
 	up(s);
 	for (int i = 0; i < 65; i++) {
-		wx_post(&s->qp, &(struct tp_send_wqe){.opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED}, NULL, NULL);
+		wx_post(&s->qp,
+			&(struct tp_send_wqe){.opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED},
+			NULL, NULL);
 		wx_pump(s->w);
 	}
 	wx_stats(s->w, &stats);
@@ -521,7 +550,9 @@ static void impossible_consumer_index(void **state)
 
 		up(s);
 		s->cq.ring->cons = n + ahead[i];
-		wx_post(&s->qp, &(struct tp_send_wqe){.opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED}, NULL, NULL);
+		wx_post(&s->qp,
+			&(struct tp_send_wqe){.opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED},
+			NULL, NULL);
 		wx_pump(s->w);
 		wx_stats(s->w, &stats);
 		assert_true(stats.bad_indices >= i + 1);
@@ -572,7 +603,8 @@ static void memory_that_went_away(void **state)
 	sge = (struct tp_sge){(uintptr_t)page, 4096, wx_mr(&s->c, s->pd, page, 4096, NULL)};
 	munmap(page, 4096);
 	up(s);
-	wx_post(&s->qp, &(struct tp_send_wqe){.wr_id = 9, .opcode = TP_WR_SEND, .num_sge = 1}, &sge, NULL);
+	wx_post(&s->qp, &(struct tp_send_wqe){.wr_id = 9, .opcode = TP_WR_SEND, .num_sge = 1}, &sge,
+		NULL);
 	wx_pump(s->w);
 	cqe = wx_poll(&s->cq);
 	assert_non_null(cqe);
@@ -594,7 +626,8 @@ static void client_that_never_reads(void **state)
 	wx_connect(s->w, &c);
 	fd = (struct pollfd){.fd = c.sock, .events = POLLOUT};
 	for (int i = 0; i < 10000; i++) {
-		if (send(c.sock, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE)
+		if (send(c.sock, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+			errno == EPIPE)
 			break;
 		wx_pump(s->w);
 		(void)poll(&fd, 1, 0);

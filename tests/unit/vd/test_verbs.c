@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs half of the client contract (verbs_contract.h): hello, objects, queues in shared memory, data between
- * two clients of one daemon, notifications, wake-up.
+ * The verbs half of the client contract (verbs_contract.h): hello, objects, queues in shared
+ * memory, data between two clients of one daemon, notifications, wake-up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +122,9 @@ static void send_arrives(void **state)
 	(void)state;
 	memset(p->buf[0], 0x5a, 3000);
 	wx_post_recv(&p->qp[1], 7, 1, &to);
-	wx_post(&p->qp[0], &(struct tp_send_wqe){.wr_id = 3, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
+	wx_post(&p->qp[0],
+		&(struct tp_send_wqe){
+			.wr_id = 3, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
 		&from, NULL);
 	expect(&p->cq[1], 7, TP_WC_SUCCESS);
 	expect(&p->cq[0], 3, TP_WC_SUCCESS);
@@ -139,8 +141,12 @@ static void write_read_atomic_and_inline(void **state)
 	struct pair *p = pair_new();
 	struct tp_sge sge = sge_of(p, 0, 0, 2500), word = sge_of(p, 0, 4096, 8);
 	uint64_t counter = 41;
-	struct tp_send_wqe wqe = {.wr_id = 1, .opcode = TP_WR_WRITE, .num_sge = 1, .flags = TP_SEND_SIGNALED,
-		.remote_addr = (uintptr_t)p->buf[1], .rkey = p->key[1]};
+	struct tp_send_wqe wqe = {.wr_id = 1,
+		.opcode = TP_WR_WRITE,
+		.num_sge = 1,
+		.flags = TP_SEND_SIGNALED,
+		.remote_addr = (uintptr_t)p->buf[1],
+		.rkey = p->key[1]};
 
 	(void)state;
 	memset(p->buf[0], 0x11, 2500);
@@ -166,8 +172,12 @@ static void write_read_atomic_and_inline(void **state)
 	memcpy(&counter, p->buf[0] + 4096, sizeof(counter));
 	assert_int_equal(counter, 41);
 
-	wqe = (struct tp_send_wqe){.wr_id = 4, .opcode = TP_WR_WRITE, .flags = TP_SEND_INLINE | TP_SEND_SIGNALED,
-		.inline_bytes = 5, .remote_addr = (uintptr_t)p->buf[1] + 16, .rkey = p->key[1]};
+	wqe = (struct tp_send_wqe){.wr_id = 4,
+		.opcode = TP_WR_WRITE,
+		.flags = TP_SEND_INLINE | TP_SEND_SIGNALED,
+		.inline_bytes = 5,
+		.remote_addr = (uintptr_t)p->buf[1] + 16,
+		.rkey = p->key[1]};
 	wx_post(&p->qp[0], &wqe, NULL, "hello");
 	expect(&p->cq[0], 4, TP_WC_SUCCESS);
 	assert_memory_equal(p->buf[1] + 16, "hello", 5);
@@ -298,7 +308,9 @@ static void reset_empties_the_queues(void **state)
 	assert_int_equal(p->qp[1].sq->cons, 0);
 	wx_up(&p->qp[1], p->qp[0].qpn);
 	wx_post_recv(&p->qp[1], 33, 1, &to);
-	wx_post(&p->qp[0], &(struct tp_send_wqe){.wr_id = 1, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
+	wx_post(&p->qp[0],
+		&(struct tp_send_wqe){
+			.wr_id = 1, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
 		&from, NULL);
 	expect(&p->cq[1], 33, TP_WC_SUCCESS);
 	pair_free(p);
@@ -332,8 +344,13 @@ static void resized_queue_keeps_completions(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
-		wx_post(&p->qp[0], &(struct tp_send_wqe){.wr_id = i, .opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED,
-			.remote_addr = 1, .rkey = 1}, NULL, NULL);
+		wx_post(&p->qp[0],
+			&(struct tp_send_wqe){.wr_id = i,
+				.opcode = TP_WR_WRITE,
+				.flags = TP_SEND_SIGNALED,
+				.remote_addr = 1,
+				.rkey = 1},
+			NULL, NULL);
 	expect(cq, 0, TP_WC_SUCCESS);
 	request.resize_cq.handle = cq->handle;
 	request.resize_cq.depth = 8;
@@ -404,7 +421,8 @@ static void solo_free(struct solo *s)
 
 static void complete_one(struct solo *s, uint32_t flags)
 {
-	struct tp_send_wqe wqe = {.opcode = TP_WR_SEND, .flags = (uint16_t)(TP_SEND_SIGNALED | flags)};
+	struct tp_send_wqe wqe = {
+		.opcode = TP_WR_SEND, .flags = (uint16_t)(TP_SEND_SIGNALED | flags)};
 
 	wx_post_recv(&s->qp, 1, 0, NULL);
 	wx_post(&s->qp, &wqe, NULL, NULL);

@@ -9,10 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define HEADROOM   128
-#define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
-#define ROUNDS     200
-#define QPN_SHIFT  16
+#define HEADROOM  128
+#define BUF_BYTES (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
+#define ROUNDS    200
+#define QPN_SHIFT 16
 
 /* ---- what the daemon gives the library ---- */
 
@@ -41,8 +41,8 @@ static void call_back(struct wx_world *w, vd_resolved_fn cb, void *cb_arg, int s
 	cb(cb_arg, status, link);
 }
 
-static void env_resolve(void *arg, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
-	vd_resolved_fn cb, void *cb_arg)
+static void env_resolve(void *arg, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg)
 {
 	struct wx_world *w = arg;
 
@@ -81,8 +81,8 @@ static void env_release_link(void *arg, void *link)
 	w->links--;
 }
 
-static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
-	const uint8_t mad[VD_MAD_BYTES])
+static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, const uint8_t mad[VD_MAD_BYTES])
 {
 	struct wx_world *w = arg;
 	struct wx_mad *to = &w->mads[w->n_mads];
@@ -146,7 +146,8 @@ static void deliver(struct wx_world *w, struct rte_mbuf *m)
 	struct wire_pkt *pkt = TP_PKT(m);
 	uint32_t worker;
 
-	assert_int_equal(wire_parse(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, pkt), BASE_DROP_NONE);
+	assert_int_equal(
+		wire_parse(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, pkt), BASE_DROP_NONE);
 	worker = pkt->dqpn >> QPN_SHIFT;
 	if (worker < WX_WORKERS)
 		tp_rx(w->worker[worker].tp, &m, 1, w->now_ns);
@@ -167,7 +168,8 @@ static void pump_network(struct wx_world *w)
 	memcpy(mads, w->mads, n * sizeof(mads[0]));
 	w->n_mads = 0;
 	for (uint32_t i = 0; i < n; i++)
-		vd_rx_mad(w->vd, mads[i].device, &mads[i].src, &mads[i].dst, mads[i].mad, VD_MAD_BYTES);
+		vd_rx_mad(w->vd, mads[i].device, &mads[i].src, &mads[i].dst, mads[i].mad,
+			VD_MAD_BYTES);
 }
 
 static void pump_once(struct wx_world *w)
@@ -203,7 +205,8 @@ void wx_pass(struct wx_world *w, uint64_t ns)
 
 void wx_addr4(uint8_t i, struct wire_addr *addr)
 {
-	*addr = (struct wire_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = (uint8_t)(i + 1)}};
+	*addr = (struct wire_addr){
+		.b = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = (uint8_t)(i + 1)}};
 }
 
 static void make_device(struct vd_device *device)
@@ -217,12 +220,13 @@ static void make_device(struct vd_device *device)
 		.port_mtu_bytes = 1500,
 		.speed_mbps = 10000,
 		.n_gids = 4,
-		.gids = {
-			{{{0xfe, 0x80, [8] = 0, [15] = 1}}, 64},
-			{{{0}}, 24},
-			{{{0}}, 24},
-			{{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}, 64},
-		},
+		.gids =
+			{
+				{{{0xfe, 0x80, [8] = 0, [15] = 1}}, 64},
+				{{{0}}, 24},
+				{{{0}}, 24},
+				{{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}, 64},
+			},
 	};
 	wx_addr4(0, &device->gids[1].addr);
 	wx_addr4(1, &device->gids[2].addr);
@@ -230,7 +234,8 @@ static void make_device(struct vd_device *device)
 
 static void make_transport(struct wx_world *w, uint32_t i)
 {
-	struct tp_config config = {.max_qps = 64, .max_mrs = 256, .qpn_base = i << QPN_SHIFT, .seed = i + 1};
+	struct tp_config config = {
+		.max_qps = 64, .max_mrs = 256, .qpn_base = i << QPN_SHIFT, .seed = i + 1};
 	struct tp_ops ops = {.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit};
 
 	vd_worker_ops(&ops);
@@ -304,7 +309,9 @@ void wx_expect_empty(struct wx_world *w)
 
 	wx_pump(w);
 	vd_stats(w->vd, &s);
-	assert_int_equal(s.sessions | s.contexts | s.pds | s.mrs | s.cqs | s.qps | s.ahs | s.comp_channels, 0);
+	assert_int_equal(
+		s.sessions | s.contexts | s.pds | s.mrs | s.cqs | s.qps | s.ahs | s.comp_channels,
+		0);
 	assert_int_equal(s.cm_channels | s.cm_ids | s.cm_listeners | s.resolving, 0);
 	assert_int_equal(s.shm_bytes_used, 0);
 	assert_int_equal(w->links, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A daemon's verbs half with two workers, the real transport and connection management, and clients that speak
- * the contract over its socket, all in one thread and under a virtual clock. Frames and MADs loop back to
- * the daemon. Every client is this process (or a child), so its memory is really reached from outside.
+ * A daemon's verbs half with two workers, the real transport and connection management, and clients
+ * that speak the contract over its socket, all in one thread and under a virtual clock. Frames and
+ * MADs loop back to the daemon. Every client is this process (or a child), so its memory is really
+ * reached from outside.
  */
 #ifndef WORLD_H
 #define WORLD_H
@@ -37,7 +38,7 @@ struct wx_mad {
 };
 
 struct wx_worker {
-	struct vd_worker *vd;              /* first: see vd_worker_ops() */
+	struct vd_worker *vd; /* first: see vd_worker_ops() */
 	struct wx_world *world;
 	struct tp *tp;
 };
@@ -53,11 +54,11 @@ struct wx_world {
 	struct wx_pending pending[WX_MAX_PEND];
 	uint32_t n_pending;
 	struct wire_addr resolved_src, resolved_dst;
-	uint32_t links;                    /* not given back */
+	uint32_t links; /* not given back */
 	struct rte_mbuf *frames[WX_MAX_QUEUE];
 	uint32_t n_frames;
 	bool drop_frames;
-	struct tp_av last_av;              /* of the last frame emitted */
+	struct tp_av last_av; /* of the last frame emitted */
 	struct wx_mad mads[WX_MAX_QUEUE];
 	uint32_t n_mads, drop_mads;
 };
@@ -94,7 +95,8 @@ void wx_hello(struct wx_client *c);
 void wx_hello_cm(struct wx_client *c);
 void wx_close(struct wx_client *c);
 /* Sends what the request says, n bytes of it; waits for the reply. fds has room for 3. */
-int wx_call_raw(struct wx_client *c, const void *request, size_t n, struct vc_reply *reply, int fds[3]);
+int wx_call_raw(
+	struct wx_client *c, const void *request, size_t n, struct vc_reply *reply, int fds[3]);
 int wx_call(struct wx_client *c, struct vc_request *request, struct vc_reply *reply);
 void wx_send(struct wx_client *c, struct vc_request *request);
 /* False: no reply is there. */
@@ -121,15 +123,19 @@ struct wx_qp {
 
 /* channel 0: none; *fd is its socket. */
 void wx_channel(struct wx_client *c, uint32_t *handle, int *fd);
-void wx_make_cq(struct wx_client *c, uint32_t depth, uint32_t channel, uint64_t cookie, struct wx_cq *cq);
+void wx_make_cq(
+	struct wx_client *c, uint32_t depth, uint32_t channel, uint64_t cookie, struct wx_cq *cq);
 const struct tp_cqe *wx_poll(struct wx_cq *cq);
-void wx_create_qp_request(uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request);
-void wx_make_qp(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp);
+void wx_create_qp_request(
+	uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request);
+void wx_make_qp(
+	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp);
 void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn);
 int wx_modify(struct wx_qp *qp, const struct vc_qp_attr *attr);
 /* From RESET to RTS towards a peer at address 0 of the device. */
 void wx_up(struct wx_qp *qp, uint32_t dest_qpn);
-void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge, const void *data);
+void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge,
+	const void *data);
 void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge);
 void wx_ring(struct wx_qp *qp);
 
