@@ -49,7 +49,7 @@ perftest "ib_atomic_bw CMP_AND_SWAP, IPv6" 20 ib_atomic_bw $V6 -n 500 -A CMP_AND
 perftest "ib_send_bw -e (events)" 20 ib_send_bw $V4 -e -n 500
 perftest "ib_write_bw -b (both ways at once)" 20 ib_write_bw $V4 -b -n 500
 perftest "ib_write_lat -a" 40 ib_write_lat $V4 -a -n 10
-perftest "ib_write_bw -R (rdma_cm)" 20 ib_write_bw $V4 -R -n 200
+pair "ib_write_bw -R (rdma_cm)" 20 B "ib_write_bw -d roced0 -F -R -n 200" A "ib_write_bw -d roced0 -F -R -n 200 $B4"
 
 cm_pair "rping IPv4, data checked" 20 "rping -s -a $B4 -V -C 50 -S 4000" "rping -c -a $B4 -V -C 50 -S 4000"
 cm_pair "rping IPv6, data checked" 20 "rping -s -a $B6 -V -C 50 -S 4000" "rping -c -a $B6 -V -C 50 -S 4000"

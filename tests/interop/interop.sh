@@ -21,6 +21,8 @@ guest_start peer --netns "$(ns A)" --nic "tap=roce,mtu=4200,addr=$B4/24+$B6/64" 
 	{ fail "the guest boots" "$tmp_dir/guest.log" "$tmp_dir/peer.console"; finish; }
 ip -n "$(ns A)" link set dev side arp on
 ip -n "$(ns A)" addr add "$SIDE_A/24" dev side
+in_ns A sh -c 'echo 0 >/proc/sys/net/ipv6/conf/side/disable_ipv6'
+ip -n "$(ns A)" addr add fd88::1/64 dev side nodad # getaddrinfo() needs one for IPv6
 roced_start A "$(af_packet_device roce)" 4096 4200 "$A4/24" "$A6/64" || finish
 
 in_guest() { guest exec --timeout "$1" peer "${@:2}"; }
@@ -29,14 +31,16 @@ guest_listens() { in_guest 5 "netstat -ltn | grep -q ':$1 '"; }
 # guest_serves NAME SECONDS 'SERVER' 'CLIENT': the server in the guest, the client on roced
 guest_serves() {
 	local name=$1 limit=$2 server=$3 client=$4 src crc port
+	wanted "$name" || return 0
 	guest spawn --timeout "$limit" peer server "$server" || { fail "$name: the guest answers"; finish; }
 	# shellcheck disable=SC2086
 	port=$(tcp_port $server)
 	if [ -n "$port" ]; then wait_for 5 guest_listens "$port"; else sleep "${SERVER_HEAD_START:-0.6}"; fi
 	# shellcheck disable=SC2086
-	run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>&1
+	run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
 	crc=$?
 	[ $crc -eq 0 ] || in_guest 5 "killall ${server%% *}" >/dev/null 2>&1
+	rm -f "$tmp_dir/server.log.err"
 	guest wait --timeout "$limit" peer server >"$tmp_dir/server.log" 2>&1
 	src=$?
 	verdict "$name, roced is client" $src $crc
@@ -45,11 +49,13 @@ guest_serves() {
 # guest_calls NAME SECONDS 'SERVER' 'CLIENT': the server on roced, the client in the guest
 guest_calls() {
 	local name=$1 limit=$2 server=$3 client=$4 src crc server_pid
+	wanted "$name" || return 0
 	# shellcheck disable=SC2086
 	spawn_in A "$limit" "$tmp_dir/server.log" $server
 	server_pid=$spawned_pid
 	# shellcheck disable=SC2086
 	server_settles A $server
+	rm -f "$tmp_dir/client.log.err"
 	in_guest "$limit" "$client" >"$tmp_dir/client.log" 2>&1
 	crc=$?
 	[ $crc -eq 0 ] || kill -TERM "$server_pid" 2>/dev/null
@@ -103,7 +109,10 @@ for tool in write read send; do
 	perf "ib_${tool}_bw MTU 4096" ib_${tool}_bw $V4 -m 4096 -n 100 -t 8
 done
 perf "ib_write_bw -a, 2 B to 8 MiB" ib_write_bw $V4 -a -n 5 -t 4 -m 4096
-perf "ib_send_bw -R (rdma_cm)" ib_send_bw $V4 -R -n 100 -t 16
+guest_serves "ib_send_bw -R (rdma_cm)" 30 "ib_send_bw -d rxe0 -F -R -n 100 -t 16" \
+	"ib_send_bw -d roced0 -F -R -n 100 -t 16 $B4"
+guest_calls "ib_send_bw -R (rdma_cm)" 30 "ib_send_bw -d roced0 -F -R -n 100 -t 16" \
+	"ib_send_bw -d rxe0 -F -R -n 100 -t 16 $A4"
 verified "1 B to 64 KiB, 2 QPs, MTU 1024, IPv4" $V4 1024 -q 2 -s 65537
 verified "1 B to 64 KiB, 2 QPs, MTU 4096, IPv6" $V6 4096 -q 2 -s 65537
 

@@ -37,6 +37,9 @@ impair_pid=
 pass() { passed=$((passed + 1)); echo "PASS $suite: $1"; }
 skip() { skipped=$((skipped + 1)); echo "SKIP $suite: $1 ($2)"; }
 
+# wanted NAME: for work on one case, ONLY=REGEX leaves out the others
+wanted() { [[ -z ${ONLY:-} || $1 =~ $ONLY ]]; }
+
 # fail NAME [LOG...]: the ends of the logs follow, indented
 fail() {
 	failed=$((failed + 1))
@@ -46,7 +49,7 @@ fail() {
 	for log in "$@"; do
 		[ -s "$log" ] || continue
 		echo "    -- $(basename "$log")"
-		tail -n "${FAIL_LINES:-12}" "$log" | sed 's/^/    /'
+		tail -n "${FAIL_LINES:-8}" "$log" | cut -c1-200 | sed 's/^/    /'
 	done
 }
 
@@ -159,6 +162,9 @@ side_channel() {
 		[ $n = A ] && addr=$SIDE_A || addr=$SIDE_B
 		ip -n "$(ns $n)" link set dev side arp on
 		ip -n "$(ns $n)" addr add "$addr/24" dev side
+		# getaddrinfo() resolves IPv6 addresses only where the kernel has one
+		in_ns $n sh -c 'echo 0 >/proc/sys/net/ipv6/conf/side/disable_ipv6'
+		ip -n "$(ns $n)" addr add "fd88::${addr##*.}/64" dev side nodad
 	done
 }
 
@@ -279,10 +285,12 @@ spawn_in() {
 	local where=$1 limit=$2 log=$3
 	shift 3
 	ip netns exec "$(ns "$where")" timeout -k 2 "$limit" \
-		"$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@" >"$log" 2>&1 &
+		"$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@" >"$log" 2>"$log.err" &
 	spawned_pid=$!
 	pids+=("$spawned_pid")
 }
+
+# Programs print through a buffer what they say and at once what went wrong, so the two are kept apart.
 
 # The TCP port on which a server program waits for its client; nothing for those that use the CM.
 tcp_port() {
@@ -312,13 +320,14 @@ server_settles() {
 pair() {
 	local name=$1 limit=$2 server_ns=$3 server=$4 client_ns=$5 client=$6
 	local clog="$tmp_dir/client.log" src crc server_pid
+	wanted "$name" || return 0
 	# shellcheck disable=SC2086
 	spawn_in "$server_ns" "$limit" "$tmp_dir/server.log" $server
 	server_pid=$spawned_pid
 	# shellcheck disable=SC2086
 	server_settles "$server_ns" $server
 	# shellcheck disable=SC2086
-	run_in "$client_ns" timeout -k 2 "$limit" $client >"$clog" 2>&1
+	run_in "$client_ns" timeout -k 2 "$limit" $client >"$clog" 2>"$clog.err"
 	crc=$?
 	# a server whose client failed has nobody to wait for
 	[ $crc -eq 0 ] || kill -TERM "$server_pid" 2>/dev/null
@@ -334,9 +343,24 @@ verdict() {
 		pass "$1"
 	else
 		fail "$1 (server status $2, client status $3; 124 is a timeout)" \
-			"$tmp_dir/server.log" "$tmp_dir/client.log"
+			"$tmp_dir"/server.log{,.err} "$tmp_dir"/client.log{,.err}
 		alive_check
+		show_counters
 	fi
+}
+
+# What the daemons counted so far says where packets went.
+show_counters() {
+	local n var at
+	for n in A B; do
+		var=roced_pid_$n
+		[ -n "${!var:-}" ] || continue
+		at=$(($(wc -l <"$tmp_dir/roced-$n.log") + 1))
+		kill -USR1 "${!var}" 2>/dev/null || continue
+		sleep 0.3
+		echo "    -- counters of roced in $n since its start"
+		tail -n "+$at" "$tmp_dir/roced-$n.log" | grep -E 'transport|drop|port ' | sed 's/^/    /'
+	done
 }
 
 # A dead daemon explains all later failures: show its end once.
@@ -355,6 +379,7 @@ alive_check() {
 check() {
 	local name=$1
 	shift
+	wanted "$name" || return 0
 	if "$@" >"$tmp_dir/check.log" 2>&1; then pass "$name"; else fail "$name" "$tmp_dir/check.log"; fi
 }
 
