@@ -10,7 +10,6 @@ void cm_start_disconnect(
 	if (id->state != CM_ESTABLISHED)
 		return;
 	cm_set_state(id, CM_DREQ_SENT);
-	id->was_connected = true;
 	cm_send_dreq(id, private_data, private_bytes);
 	cm_start_retries(id, id->cm->config.response_timeout_ms, now_ns);
 }

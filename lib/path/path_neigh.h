@@ -120,12 +120,12 @@ void path_neigh_resolve(struct path_neigh *table, struct path_neigh_entry *entry
 /* Takes back a wait whose done() was not called yet; harmless for any other. */
 void path_neigh_cancel(struct path_neigh_wait *wait);
 
-/* Sets the link address for good: asked by nobody, changed by nobody (our other ports, static
- * neighbours). */
+/* Sets the link address for as long as the entry is held: asked by nobody, changed by nobody (our other
+ * ports, static neighbours). */
 void path_neigh_pin(struct path_neigh *table, struct path_neigh_entry *entry, const uint8_t mac[6]);
 
-/* A message from the link, as wire_nd_parse() understood it; for_us: its target is an address of ours.
- * Answering it is the caller's business. */
+/* A message from the link, as wire_nd_parse() understood it; for_us: its target is an address of ours
+ * (matters for requests only). Answering it is the caller's business. */
 void path_neigh_rx(
 	struct path_neigh *table, const struct wire_nd_msg *msg, bool for_us, uint64_t now_ns);
 

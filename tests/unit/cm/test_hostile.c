@@ -220,6 +220,36 @@ static void test_listener_destroyed(void **state)
 	assert_int_equal(world_stats(w, SIDE_B).no_listener, 1);
 }
 
+/* The place of a listener that is gone is another's, whom the old one's requests do not concern. */
+static void test_listener_place_reused(void **state)
+{
+	struct cm *cm = w->node[SIDE_B].cm;
+	struct cm_id *listener = world_listen(w, SIDE_B, 2);
+	struct cm_id *old = listener;
+	struct wire_cm_msg req;
+	unsigned int i;
+
+	(void)state;
+	w->node[SIDE_B].on_req = REQ_HOLD;
+	good_req(&req, 1);
+	inject(SIDE_B, &req);
+	cm_id_destroy(cm, listener, w->now_ns);
+	for (i = 0; i < 16; i++) {
+		listener = world_listen(w, SIDE_B, 2);
+		if (listener == old)
+			break;
+		cm_id_destroy(cm, listener, w->now_ns);
+	}
+	assert_ptr_equal(listener, old);
+	cm_id_destroy(cm, w->node[SIDE_B].last_new, w->now_ns);
+	for (i = 2; i < 5; i++) {
+		good_req(&req, i);
+		inject(SIDE_B, &req);
+	}
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 3);
+	assert_int_equal(world_stats(w, SIDE_B).no_resources, 1);
+}
+
 /* Messages with the right IDs from another address, or with one ID wrong, change nothing. */
 static void test_spoofed(void **state)
 {
@@ -444,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_backlog, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_open_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_listener_destroyed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_listener_place_reused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_spoofed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dreq_for_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_full, setup, teardown),

@@ -174,6 +174,114 @@ static void test_rej_established(void **state)
 	assert_int_equal(world_stats(w, SIDE_A).rejects_rx, 1);
 }
 
+/* An id's second connection has another communication ID: late messages of the first do not reach
+ * it. */
+static void test_late_rej(void **state)
+{
+	struct cm_connect_params params;
+	struct wire_cm_msg rej = {.type = WIRE_CM_REJ};
+
+	(void)state;
+	connect_ends();
+	cm_disconnect(w->node[SIDE_A].cm, a, NULL, 0, w->now_ns);
+	world_run(w, SECOND_NS);
+	w->cut = true;
+	world_params(w, SIDE_A, &params);
+	assert_int_equal(cm_connect(w->node[SIDE_A].cm, a, &params, w->now_ns), 0);
+	rej.rej.remote_comm_id = req.req.local_comm_id;
+	rej.rej.reason = CM_REJ_CONSUMER;
+	inject(SIDE_A, &rej);
+	assert_int_equal(cm_id_state(a), CM_REQ_SENT);
+	assert_int_equal(world_stats(w, SIDE_A).rx_unknown_id, 1);
+}
+
+/* Communication IDs are each peer's own, and SIDR request IDs are others again. */
+static void test_same_id_of_others(void **state)
+{
+	struct cm_path path = world_path(w, SIDE_B);
+	struct wire_cm_msg sidr = {.type = WIRE_CM_SIDR_REQ};
+	uint8_t mad[CM_MAD_BYTES];
+
+	(void)state;
+	connect_ends();
+	sidr.sidr_req.request_id = req.req.local_comm_id;
+	sidr.sidr_req.service_id = SERVICE;
+	memcpy(sidr.private_data, req.private_data, CM_HELLO_BYTES);
+	sidr.private_bytes = CM_HELLO_BYTES;
+	inject(SIDE_B, &sidr);
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_SIDR_REQUEST), 1);
+	path.remote.b[15] = 77;
+	req.req.primary.local_gid = path.remote;
+	wire_cm_encode(&req, mad);
+	cm_rx(w->node[SIDE_B].cm, &path, mad, sizeof(mad), w->now_ns);
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 2);
+	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_REP], 2);
+	/* The first peer's REQ to another address of ours is no repeat to answer. */
+	path = world_path(w, SIDE_B);
+	path.local.b[15] = 78;
+	cm_rx(w->node[SIDE_B].cm, &path, mad, sizeof(mad), w->now_ns);
+	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_REP], 2);
+}
+
+/* The longest service timeout of an MRA is 2.4 hours: nobody waits that long for a peer that may be
+ * gone. */
+static void test_mra_is_bounded(void **state)
+{
+	struct wire_cm_msg mra = {.type = WIRE_CM_MRA};
+
+	(void)state;
+	w->node[SIDE_B].on_req = REQ_HOLD;
+	connect_ends();
+	mra.mra.remote_comm_id = req.req.local_comm_id;
+	mra.mra.service_timeout = 31;
+	inject(SIDE_A, &mra);
+	world_run(w, 270 * SECOND_NS);
+	assert_int_equal(w->node[SIDE_A].sent[WIRE_CM_REQ], 1);
+	world_run(w, 12 * SECOND_NS);
+	assert_int_equal(w->node[SIDE_A].sent[WIRE_CM_REQ], 2);
+}
+
+/* 12.6.5: the REQ says how often either side repeats itself. */
+static void test_peer_limits_retries(void **state)
+{
+	(void)state;
+	w->node[SIDE_B].on_req = REQ_DESTROY;
+	connect_ends();
+	w->node[SIDE_B].on_req = REQ_ACCEPT;
+	req.req.max_cm_retries = 2;
+	inject(SIDE_B, &req);
+	w->cut = true;
+	w->head = w->tail;
+	world_run(w, 16 * SECOND_NS);
+	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_REP], 3);
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_UNREACHABLE), 1);
+}
+
+/* A REJ names our ID once the peer has heard of it, not before (as Linux does). */
+static void test_ids_in_rej(void **state)
+{
+	struct wire_cm_msg msg;
+	unsigned int mra;
+
+	(void)state;
+	for (mra = 0; mra < 2; mra++) {
+		w->node[SIDE_B].on_req = REQ_HOLD;
+		connect_ends();
+		if (mra)
+			assert_int_equal(cm_mra(w->node[SIDE_B].cm, b, 20, w->now_ns), 0);
+		cm_reject(w->node[SIDE_B].cm, b, CM_REJ_CONSUMER, NULL, 0, w->now_ns);
+		assert_int_equal(wire_cm_decode(w->queue[(w->tail - 1) % WORLD_QUEUE].mad,
+					 CM_MAD_BYTES, &msg),
+			0);
+		assert_int_equal(msg.type, WIRE_CM_REJ);
+		assert_int_equal(msg.rej.local_comm_id != 0, mra);
+		assert_int_equal(msg.rej.remote_comm_id, req.req.local_comm_id);
+		assert_int_equal(msg.rej.message_rejected, WIRE_CM_ABOUT_REQ);
+		world_run(w, MS_NS);
+		assert_int_equal(cm_id_state(a), CM_IDLE);
+	}
+}
+
 static void test_unexpected(void **state)
 {
 	static const enum wire_cm_type in_established[] = {WIRE_CM_MRA, WIRE_CM_RTU, WIRE_CM_DREP};
@@ -306,6 +414,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_repeated_rep_gets_mra, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_rep, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rej_established, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_rej, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_id_of_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mra_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_peer_limits_retries, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ids_in_rej, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unexpected, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_send_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_service, setup, teardown),

@@ -430,6 +430,8 @@ static void test_solicitations(void **state)
 	resolve(entry, &waiter);
 	path_neigh_rx(lk.table, &msg, true, lk.now_ns);
 	expect_none(entry);
+	asks(&peer6, mac_c, &peer6, false);
+	expect_none(entry);
 	asks(&peer6, mac_c, &us6.addr, true);
 	assert_int_equal(waiter.calls, 1);
 	expect_mac(entry, mac_c);
@@ -448,7 +450,7 @@ static void test_solicitations(void **state)
 	msg.kind = WIRE_ND_ECHO6;
 	path_neigh_rx(lk.table, &msg, true, lk.now_ns);
 	assert_int_equal(waiter.calls, 0);
-	assert_int_equal(stats().rx_ignored, 3);
+	assert_int_equal(stats().rx_ignored, 4);
 }
 
 /* A known neighbour nobody holds moves: it is forgotten, and asked for when it is needed. */
@@ -523,6 +525,55 @@ static void test_impossible(void **state)
 	request.vlan_tci = 0x6000;
 	answer(&request, mac_b);
 	assert_int_equal(waiter.calls, 1);
+}
+
+/* A reply to all, or to another address of ours, is no answer to our request: it is asked back. */
+static void test_not_our_answer(void **state)
+{
+	struct path_neigh_entry *entry = get(&us4, &peer4);
+	struct wire_nd_msg reply = {.kind = WIRE_ND_ARP_REPLY,
+		.has_lladdr = 1,
+		.override = 1,
+		.solicited = 1,
+		.unicast = 1,
+		.src = peer4,
+		.dst = peer4,
+		.target = peer4};
+	struct waiter waiter;
+
+	(void)state;
+	memcpy(reply.lladdr, mac_b, 6);
+	resolve(entry, &waiter);
+	path_neigh_rx(lk.table, &reply, false, lk.now_ns);
+	expect_mac(entry, mac_b);
+	assert_int_equal(lk.n_sent, 2);
+	assert_true(lk.sent[1].unicast);
+	pass(2 * SECOND_NS);
+	/* Believed once, and then not another one for the lock time. */
+	reply.dst = us4.addr;
+	reply.unicast = 0;
+	memcpy(reply.lladdr, mac_c, 6);
+	path_neigh_rx(lk.table, &reply, false, lk.now_ns);
+	expect_mac(entry, mac_c);
+	assert_int_equal(stats().rx_refused, 0);
+	memcpy(reply.lladdr, mac_b, 6);
+	path_neigh_rx(lk.table, &reply, false, lk.now_ns + SECOND_NS / 2);
+	expect_mac(entry, mac_c);
+	assert_int_equal(stats().rx_refused, 1);
+}
+
+/* Our own link address changes: the next request is sent from the new one. */
+static void test_new_source_mac(void **state)
+{
+	struct wire_nd_from from = us4;
+	struct path_neigh_entry *entry = get(&from, &peer4);
+	struct waiter waiter;
+
+	(void)state;
+	memcpy(from.mac, mac_c, 6);
+	assert_ptr_equal(get(&from, &peer4), entry);
+	resolve(entry, &waiter);
+	assert_memory_equal(lk.sent[0].lladdr, mac_c, 6);
 }
 
 /* RFC 4861, 7.2.5: an advertisement without override confirms or casts doubt, but does not replace.
@@ -736,6 +787,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_move_unheld, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_impossible, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_our_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_new_source_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_override, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_release, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
