@@ -187,12 +187,13 @@ dropped:
 	return NULL;
 }
 
-/* Waits as the descriptor's flags say. The end of the socket is the end of the daemon. */
+/* Waits as the descriptor's flags say. */
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct cma *cma = cma_channel(channel)->cma;
 	struct vc_cm_event msg;
 	struct cma_event *ev;
+	int control_fd = cma->conn.fd;
 	ssize_t n;
 
 	do {
@@ -200,7 +201,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 		if (n < 0)
 			return -1;
 		if (n != (ssize_t)sizeof(msg)) {
-			vcl_conn_kill(&cma->conn);
+			vcl_wait_end(control_fd);
 			return cma_result(-EIO);
 		}
 		ev = make_event(cma, &msg);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,4 +183,15 @@ int vcl_call_handle(struct vcl_conn *conn, enum vc_op op, uint32_t handle, struc
 
 	req.object.handle = handle;
 	return vcl_call(conn, &req, reply);
+}
+
+void vcl_wait_end(int control_fd)
+{
+	struct pollfd p = {.fd = control_fd, .events = POLLRDHUP};
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	/* Closed by the program too: it will not come back to this thread. */
+	while ((p.revents & POLLNVAL) != 0)
+		pause();
 }

@@ -32,6 +32,15 @@ void vcl_conn_close(struct vcl_conn *conn);
 /* From now on all calls fail with -EIO. */
 void vcl_conn_kill(struct vcl_conn *conn);
 
+/*
+ * For the reader of an event socket that has ended, which means that the daemon is gone or that the program
+ * destroyed the socket's object under a waiting reader. A kernel device leaves such a reader waiting, and
+ * programs rely on it (they end with one blocked), so this returns only if the daemon is gone.
+ * control_fd is the connection's fd as it was before the reader waited; nothing else is touched, since
+ * the object may have been freed.
+ */
+void vcl_wait_end(int control_fd);
+
 static inline bool vcl_conn_alive(const struct vcl_conn *conn)
 {
 	return __atomic_load_n(conn->alive, __ATOMIC_RELAXED) != 0;

@@ -60,12 +60,13 @@ static void channel_ref(struct vcl_context *ctx, struct ibv_comp_channel *channe
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Waits as the descriptor's flags say. The end of the socket is the end of the daemon. */
+/* Waits as the descriptor's flags say. */
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct vcl_context *ctx = vcl_context(channel->context);
 	struct vc_comp_msg msg;
 	struct vcl_cq *found;
+	int control_fd = ctx->conn.fd;
 	ssize_t n;
 
 	do {
@@ -73,7 +74,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 		if (n < 0)
 			return -1;
 		if (n != (ssize_t)sizeof(msg)) {
-			vcl_conn_kill(&ctx->conn);
+			vcl_wait_end(control_fd);
 			errno = EIO;
 			return -1;
 		}

@@ -87,14 +87,17 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
 	struct vcl_context *ctx = vcl_context(context);
 	struct vc_async_msg msg;
+	int control_fd = ctx->conn.fd;
 	ssize_t n;
 
 	do {
 		n = recv(context->async_fd, &msg, sizeof(msg), 0);
 		if (n < 0)
 			return -1;
-		if (n != (ssize_t)sizeof(msg))
+		if (n != (ssize_t)sizeof(msg)) {
+			vcl_wait_end(control_fd);
 			return device_fatal(ctx, event);
+		}
 	} while (!take(ctx, &msg, event));
 	return 0;
 }
