@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process has once: its connection to the connection manager, a context per device; and channels. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,17 @@ static int connect_cma(struct cma **out)
 	return 0;
 }
 
+/* A daemon that was restarted since the last call has hung up on us. */
+static bool is_usable(const struct cma *cma)
+{
+	struct pollfd p = {.events = POLLRDHUP};
+
+	if (cma == NULL || !vcl_conn_alive(&cma->conn))
+		return false;
+	p.fd = cma->conn.fd;
+	return poll(&p, 1, 0) == 0;
+}
+
 int cma_get(struct cma **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -60,7 +72,7 @@ int cma_get(struct cma **out)
 
 	pthread_once(&once, register_fork);
 	lock_current();
-	if (current == NULL || !vcl_conn_alive(&current->conn)) {
+	if (!is_usable(current)) {
 		err = connect_cma(&cma);
 		if (err == 0) {
 			cma->older = current;

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* librdmacm: ids, events, connections and endpoints, against the fake daemon's connection manager. */
+#include "env.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <rdma/rsocket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define PORT "7471"
+
+static int setup(void **state)
+{
+	*state = fake_start();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	/* Default protection domains are the library's, for the life of the process. */
+	assert_true(fake_objects(*state) <= 1);
+	fake_stop(*state);
+	return 0;
+}
+
+static struct rdma_cm_event *expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+	assert_string_equal(rdma_event_str(event->event), rdma_event_str(type));
+	return event;
+}
+
+static void expect_and_ack(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	assert_int_equal(rdma_ack_cm_event(expect(channel, type)), 0);
+}
+
+static struct sockaddr_in address(uint8_t first, uint16_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+	sin.sin_addr.s_addr = htonl((uint32_t)first << 24 | 1);
+	return sin;
+}
+
+/* A resolved id on a channel of its own. */
+static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
+{
+	struct sockaddr_in dst = address(10, 7471);
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dst, 2000), 0);
+	expect_and_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_resolve_route(id, 2000), 0);
+	expect_and_ack(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	return id;
+}
+
+static struct rdma_cm_id *listening(struct rdma_event_channel *channel, void *context)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(7471)};
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, context, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
+	assert_null(id->verbs); /* any device */
+	assert_int_equal(rdma_listen(id, 4), 0);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
+	return id;
+}
+
+static void make_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_non_null(id->send_cq_channel);
+	assert_ptr_equal(attr.recv_cq, id->recv_cq);
+	assert_int_equal(id->qp->state, IBV_QPS_INIT);
+}
+
+/* What an id learns by resolving: device, both addresses, GIDs and a path. */
+static void test_resolve(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(channel), *bad;
+	struct sockaddr_in dst = address(11, 1);
+	struct rdma_cm_event *event;
+	uint8_t tos = 0x40;
+
+	(void)state;
+	assert_string_equal(ibv_get_device_name(id->verbs->device), FAKE_DEVICE);
+	assert_int_equal(id->port_num, 1);
+	assert_int_equal(ntohs(rdma_get_dst_port(id)), 7471);
+	assert_int_equal(ntohs(rdma_get_src_port(id)), 40000);
+	assert_int_equal(((struct sockaddr_in *)rdma_get_local_addr(id))->sin_addr.s_addr, htonl(0x0a000001));
+	assert_int_equal(id->route.addr.addr.ibaddr.dgid.raw[12], 10);
+	assert_int_equal(id->route.num_paths, 1);
+	assert_int_equal(id->route.path_rec->mtu, IBV_MTU_1024);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 2), -1);
+	assert_int_equal(errno, EINVAL);
+
+	assert_int_equal(rdma_create_id(channel, &bad, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(bad, NULL, (struct sockaddr *)&dst, 2000), 0);
+	event = expect(channel, RDMA_CM_EVENT_ADDR_ERROR);
+	assert_int_equal(event->status, -ENETUNREACH);
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_destroy_id(bad), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* A connection with QPs on the ids: the active side sees only that it is established. */
+static void test_connect(void **state)
+{
+	struct rdma_event_channel *ca = rdma_create_event_channel(), *cp = rdma_create_event_channel();
+	struct rdma_conn_param param = {.private_data = "hello", .private_data_len = 6, .responder_resources = 3,
+		.initiator_depth = 2, .retry_count = 5, .rnr_retry_count = 6};
+	struct rdma_cm_id *listener = listening(cp, ca), *active = resolved(ca), *passive;
+	struct rdma_cm_event *event;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	(void)state;
+	make_qp(active);
+	assert_int_equal(rdma_connect(active, &param), 0);
+	event = expect(cp, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = event->id;
+	assert_ptr_equal(event->listen_id, listener);
+	assert_ptr_equal(passive->context, ca); /* the listener's */
+	assert_ptr_equal(passive->verbs, active->verbs); /* one context a process and device */
+	assert_int_equal(event->param.conn.private_data_len, 6);
+	assert_string_equal(event->param.conn.private_data, "hello");
+	assert_int_equal(event->param.conn.responder_resources, 3);
+	assert_int_equal(event->param.conn.qp_num, active->qp->qp_num);
+	rdma_ack_cm_event(event);
+	make_qp(passive);
+	assert_int_equal(rdma_accept(passive, NULL), 0);
+	assert_int_equal(passive->qp->state, IBV_QPS_RTS);
+	event = expect(ca, RDMA_CM_EVENT_ESTABLISHED);
+	assert_ptr_equal(event->id, active);
+	rdma_ack_cm_event(event);
+	expect_and_ack(cp, RDMA_CM_EVENT_ESTABLISHED);
+	assert_int_equal(ibv_query_qp(active->qp, &attr, 0, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(attr.dest_qp_num, passive->qp->qp_num);
+
+	assert_int_equal(rdma_disconnect(active), 0);
+	assert_int_equal(active->qp->state, IBV_QPS_ERR);
+	expect_and_ack(ca, RDMA_CM_EVENT_DISCONNECTED);
+	expect_and_ack(cp, RDMA_CM_EVENT_DISCONNECTED);
+	rdma_destroy_qp(active);
+	rdma_destroy_qp(passive);
+	assert_int_equal(rdma_destroy_id(active), 0);
+	assert_int_equal(rdma_destroy_id(passive), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(ca);
+	rdma_destroy_event_channel(cp);
+}
+
+/* A program that moves its QPs itself sees the response and completes the handshake. */
+static void test_connect_without_qp(void **state)
+{
+	struct rdma_event_channel *ca = rdma_create_event_channel(), *cp = rdma_create_event_channel();
+	struct rdma_conn_param param = {.qp_num = 0x77, .responder_resources = 1};
+	struct rdma_cm_id *listener = listening(cp, NULL), *active = resolved(ca), *passive;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	struct rdma_cm_event *event;
+	int mask = 0;
+
+	(void)state;
+	assert_int_equal(rdma_connect(active, &param), 0);
+	event = expect(cp, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = event->id;
+	assert_int_equal(event->param.conn.qp_num, 0x77);
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_init_qp_attr(passive, &attr, &mask), 0);
+	assert_int_equal(attr.dest_qp_num, 0x77);
+	assert_true((mask & IBV_QP_AV) != 0);
+	assert_int_equal(attr.ah_attr.is_global, 1);
+	param.qp_num = 0x88;
+	assert_int_equal(rdma_accept(passive, &param), 0);
+	event = expect(ca, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(event->param.conn.qp_num, 0x88);
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_establish(active), 0);
+	expect_and_ack(cp, RDMA_CM_EVENT_ESTABLISHED);
+	param.responder_resources = 17; /* the device has 16 */
+	assert_int_equal(rdma_connect(active, &param), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_destroy_id(passive), 0);
+	assert_int_equal(rdma_destroy_id(active), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(ca);
+	rdma_destroy_event_channel(cp);
+}
+
+/* A refusal carries the reason and the peer's data; one by a listener that is gone comes too. */
+static void test_reject(void **state)
+{
+	struct rdma_event_channel *ca = rdma_create_event_channel(), *cp = rdma_create_event_channel();
+	struct rdma_cm_id *listener = listening(cp, NULL), *active = resolved(ca), *passive;
+	struct rdma_cm_event *event;
+
+	(void)state;
+	make_qp(active);
+	assert_int_equal(rdma_connect(active, NULL), 0);
+	event = expect(cp, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = event->id;
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_reject(passive, "no", 3), 0);
+	assert_int_equal(rdma_destroy_id(passive), 0);
+	event = expect(ca, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(event->status, 28); /* IB table 109: by the consumer */
+	assert_string_equal(event->param.conn.private_data, "no");
+	assert_int_equal(active->qp->state, IBV_QPS_ERR);
+	rdma_ack_cm_event(event);
+	rdma_destroy_qp(active);
+	assert_int_equal(rdma_destroy_id(active), 0);
+
+	active = resolved(ca);
+	assert_int_equal(rdma_connect(active, NULL), 0); /* its request stays unread */
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(cp);
+	expect_and_ack(ca, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(rdma_destroy_id(active), 0);
+	rdma_destroy_event_channel(ca);
+}
+
+static void *destroy(void *id)
+{
+	assert_int_equal(rdma_destroy_id(id), 0);
+	return NULL;
+}
+
+/* rdma_destroy_id returns only when the id's events are acknowledged. */
+static void test_destroy_waits_for_acks(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(channel);
+	struct rdma_cm_event *event;
+	struct timespec soon;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	event = expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	pthread_create(&thread, NULL, destroy, id);
+	clock_gettime(CLOCK_REALTIME, &soon);
+	soon.tv_sec += 1;
+	soon.tv_nsec = 0;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &soon), ETIMEDOUT);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* ---- endpoints, as in rdma_server and rdma_client ---- */
+
+static struct rdma_cm_id *make_endpoint(const char *node, int flags)
+{
+	struct rdma_addrinfo hints = {.ai_flags = flags, .ai_port_space = RDMA_PS_TCP}, *res;
+	struct ibv_qp_init_attr attr = {.cap = {1, 1, 1, 1, 16}, .sq_sig_all = 1};
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_getaddrinfo(node, PORT, &hints, &res), 0);
+	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
+static void *run_server(void *arg)
+{
+	struct rdma_cm_id *listener = arg, *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char msg[16];
+
+	assert_int_equal(rdma_get_request(listener, &id), 0);
+	mr = rdma_reg_msgs(id, msg, sizeof(msg));
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(id, NULL, msg, sizeof(msg), mr), 0);
+	assert_int_equal(rdma_accept(id, NULL), 0);
+	assert_int_equal(rdma_get_recv_comp(id, &wc), 1);
+	assert_string_equal(msg, "to the server");
+	assert_int_equal(rdma_post_send(id, NULL, msg, sizeof(msg), NULL, IBV_SEND_INLINE), 0);
+	assert_int_equal(rdma_get_send_comp(id, &wc), 1);
+	assert_int_equal(rdma_disconnect(id), 0);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void test_endpoints(void **state)
+{
+	struct rdma_cm_id *listener = make_endpoint(NULL, RAI_PASSIVE), *id;
+	char out[16] = "to the server", in[16] = "";
+	struct ibv_mr *mr;
+	pthread_t thread;
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(rdma_listen(listener, 0), 0);
+	pthread_create(&thread, NULL, run_server, listener);
+	id = make_endpoint("10.0.0.1", 0);
+	mr = rdma_reg_msgs(id, in, sizeof(in));
+	assert_int_equal(rdma_post_recv(id, NULL, in, sizeof(in), mr), 0);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	assert_int_equal(id->event->event, RDMA_CM_EVENT_ESTABLISHED);
+	assert_int_equal(rdma_post_send(id, NULL, out, sizeof(out), NULL, IBV_SEND_INLINE), 0);
+	assert_int_equal(rdma_get_send_comp(id, &wc), 1);
+	assert_int_equal(rdma_get_recv_comp(id, &wc), 1);
+	assert_string_equal(in, out);
+	assert_int_equal(rdma_disconnect(id), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+
+/* A synchronous call reports the event's failure as its own. */
+static void test_synchronous_failures(void **state)
+{
+	struct rdma_cm_id *id = make_endpoint("10.0.0.1", 0); /* nobody listens there */
+	struct sockaddr_in dst = address(11, 1);
+	struct rdma_cm_id *other;
+
+	(void)state;
+	assert_int_equal(rdma_connect(id, NULL), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	rdma_destroy_ep(id);
+	assert_int_equal(rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(other, NULL, (struct sockaddr *)&dst, 1), -1);
+	assert_int_equal(errno, ENETUNREACH);
+	assert_int_equal(rdma_destroy_id(other), 0);
+}
+
+/* An id changes its channel; from a synchronous one it becomes asynchronous. */
+static void test_migrate(void **state)
+{
+	struct rdma_event_channel *first = rdma_create_event_channel(), *second = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(first);
+
+	(void)state;
+	assert_int_equal(rdma_migrate_id(id, second), 0);
+	rdma_destroy_event_channel(first);
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	expect_and_ack(second, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_migrate_id(id, NULL), 0);
+	rdma_destroy_event_channel(second);
+	assert_int_equal(rdma_resolve_route(id, 1), 0); /* waits by itself now */
+	assert_int_equal(id->event->event, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void test_getaddrinfo(void **state)
+{
+	struct sockaddr_in src = address(10, 0);
+	struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST, .ai_qp_type = IBV_QPT_UD,
+		.ai_src_addr = (struct sockaddr *)&src, .ai_src_len = sizeof(src)}, *res;
+
+	(void)state;
+	assert_int_equal(rdma_getaddrinfo("10.0.0.7", PORT, &hints, &res), 0);
+	assert_int_equal(res->ai_port_space, RDMA_PS_UDP);
+	assert_int_equal(res->ai_family, AF_INET);
+	assert_int_equal(((struct sockaddr_in *)res->ai_dst_addr)->sin_port, htons(7471));
+	assert_memory_equal(res->ai_src_addr, &src, sizeof(src));
+	rdma_freeaddrinfo(res);
+	assert_int_equal(rdma_getaddrinfo("not numeric", PORT, &hints, &res), EAI_NONAME);
+	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), EAI_NONAME);
+	assert_int_equal(rdma_getaddrinfo("::1", PORT, NULL, &res), 0);
+	assert_int_equal(res->ai_family, AF_INET6);
+	assert_int_equal(res->ai_qp_type, IBV_QPT_RC);
+	rdma_freeaddrinfo(res);
+}
+
+static void test_devices_and_unsupported(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(channel);
+	struct ibv_context **list;
+	int n;
+
+	(void)state;
+	list = rdma_get_devices(&n);
+	assert_int_equal(n, 1);
+	assert_ptr_equal(list[0], id->verbs);
+	assert_null(list[1]);
+	rdma_free_devices(list);
+	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(rdma_create_srq(id, NULL, NULL), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(rsocket(AF_INET, SOCK_STREAM, 0), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* A child works on a connection of its own; the parent's goes on. */
+static void test_fork(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel(), *own;
+	struct rdma_cm_id *id = resolved(channel);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		struct rdma_cm_id *mine;
+
+		if (rdma_resolve_route(id, 1) != -1 || errno != EIO)
+			_exit(1);
+		own = rdma_create_event_channel();
+		if (own == NULL || rdma_create_id(own, &mine, NULL, RDMA_PS_TCP) != 0 || rdma_destroy_id(mine) != 0)
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(rdma_resolve_route(id, 1), 0);
+	expect_and_ack(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* The daemon dies: waiting ends with an error, all can be destroyed, and a new daemon is found. */
+static void test_daemon_dies(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(channel);
+	struct rdma_cm_event *event;
+
+	fake_stop(*state);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(rdma_connect(id, NULL), -1);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+	assert_null(rdma_create_event_channel());
+	assert_int_equal(errno, ENODEV);
+	*state = fake_start();
+	channel = rdma_create_event_channel();
+	assert_non_null(channel);
+	id = resolved(channel);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_resolve, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_connect_without_qp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reject, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_destroy_waits_for_acks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_endpoints, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_synchronous_failures, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_migrate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_getaddrinfo, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_devices_and_unsupported, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_daemon_dies, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
