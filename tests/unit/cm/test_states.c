@@ -217,10 +217,20 @@ static void test_same_id_of_others(void **state)
 	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 2);
 	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_REP], 2);
 	/* The first peer's REQ to another address of ours is no repeat to answer. */
+	w->node[SIDE_B].on_req = REQ_HOLD;
 	path = world_path(w, SIDE_B);
+	req.req.primary.local_gid = path.remote;
+	req.req.local_comm_id ^= 1;
+	req.req.local_qpn += 100;
+	inject(SIDE_B, &req);
+	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 3);
 	path.local.b[15] = 78;
+	req.req.primary.remote_gid = path.local;
+	wire_cm_encode(&req, mad);
 	cm_rx(w->node[SIDE_B].cm, &path, mad, sizeof(mad), w->now_ns);
-	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_REP], 2);
+	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_MRA], 0);
+	inject(SIDE_B, &req);
+	assert_int_equal(w->node[SIDE_B].sent[WIRE_CM_MRA], 1);
 }
 
 /* The longest service timeout of an MRA is 2.4 hours: nobody waits that long for a peer that may be

@@ -540,6 +540,7 @@ static void test_not_our_answer(void **state)
 		.dst = peer4,
 		.target = peer4};
 	struct waiter waiter;
+	unsigned int sent;
 
 	(void)state;
 	memcpy(reply.lladdr, mac_b, 6);
@@ -553,8 +554,10 @@ static void test_not_our_answer(void **state)
 	reply.dst = us4.addr;
 	reply.unicast = 0;
 	memcpy(reply.lladdr, mac_c, 6);
+	sent = lk.n_sent;
 	path_neigh_rx(lk.table, &reply, false, lk.now_ns);
 	expect_mac(entry, mac_c);
+	assert_int_equal(lk.n_sent, sent + 1);
 	assert_int_equal(stats().rx_refused, 0);
 	memcpy(reply.lladdr, mac_b, 6);
 	path_neigh_rx(lk.table, &reply, false, lk.now_ns + SECOND_NS / 2);
