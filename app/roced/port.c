@@ -190,6 +190,9 @@ int port_open(struct roced *roced, uint32_t index)
 	if (rc != 0)
 		return fail(port, "it has no link address", rc);
 	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
+	/* Two hosts on one link must differ: a bridge would keep our frames, and link-local addresses collide. */
+	if (net_driver_find(port->config->device)->kernel_mac)
+		port->mac[5] ^= 1;
 	return 0;
 }
 
@@ -198,6 +201,8 @@ static void set_filters(struct port *port)
 {
 	bool all = port->config->promiscuous;
 
+	if (net_driver_find(port->config->device)->takes_all)
+		return;
 	for (uint32_t i = 0; i < port->n_addrs; i++) {
 		struct rte_ether_addr mac;
 

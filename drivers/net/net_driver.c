@@ -12,6 +12,7 @@
 #define AF_PACKET_OVERHEAD  110   /* TPACKET2 header and alignment in front of the frame, in each ring slot */
 #define AF_PACKET_FRAMESZ   2048  /* the driver's defaults */
 #define AF_PACKET_BLOCKSZ   4096
+#define TAP_MTU             1500  /* DPDK lets the driver have no larger one, and it sends no larger frames */
 #define PAGE_BYTES          4096
 /* AF_XDP keeps a whole buffer, headers of pool and mbuf included, in one page. */
 #define AF_XDP_ROOM         3584
@@ -145,17 +146,18 @@ static const struct net_driver drivers[] = {
 		.iface_arg = "iface", .queues_arg = "queue_count", .check = need_iface,
 		.args = ARGS("iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget",
 			"force_copy", "use_cni", "dp_path")},
-	{.prefix = "net_tap", .max_mtu_bytes = 9600, .equal_queues = true, .iface_arg = "iface", .check = check_tap,
+	{.prefix = "net_tap", .max_mtu_bytes = TAP_MTU, .equal_queues = true, .takes_all = true, .kernel_mac = true,
+		.iface_arg = "iface", .check = check_tap,
 		.args = ARGS("iface", "remote", "mac", "persist")},
-	{.prefix = "net_memif", .max_mtu_bytes = 9000, .check = check_memif,
+	{.prefix = "net_memif", .max_mtu_bytes = 9000, .takes_all = true, .check = check_memif,
 		.args = ARGS("id", "role", "bsize", "rsize", "socket", "mac", "secret", "zero-copy",
 			"socket-abstract", "owner-uid", "owner-gid")},
-	{.prefix = "net_ring", .equal_queues = true, .args = ARGS("nodeaction", "internal", "ring")},
+	{.prefix = "net_ring", .takes_all = true, .equal_queues = true, .args = ARGS("nodeaction", "internal", "ring")},
 	{.prefix = "net_virtio_user", .max_mtu_bytes = 9600, .equal_queues = true, .iface_arg = "iface",
 		.queues_arg = "queues", .check = check_virtio_user,
 		.args = ARGS("path", "mac", "cq", "queue_size", "queues", "iface", "server", "mrg_rxbuf", "in_order",
 			"packed_vq", "speed", "vectorized")},
-	{.prefix = "net_pcap", .check = check_pcap,
+	{.prefix = "net_pcap", .takes_all = true, .check = check_pcap,
 		.args = ARGS("rx_pcap", "tx_pcap", "rx_iface", "rx_iface_in", "tx_iface", "iface", "phy_mac",
 			"infinite_rx")},
 };

@@ -24,6 +24,8 @@ struct net_driver {
 	uint32_t max_mtu_bytes;   /* 0: the driver tells when it runs */
 	uint32_t max_room_bytes;  /* largest data room of a receive buffer, headroom included; 0: any */
 	bool equal_queues;        /* as many receive as transmit queues */
+	bool takes_all;           /* no receive filter: whatever the other side sends arrives */
+	bool kernel_mac;          /* the kernel's end has the same link address, so ours must be another */
 	const char *iface_arg;    /* argument that names a network interface */
 	const char *queues_arg;   /* argument that sets the number of queues */
 	const char *const *args;  /* all known arguments, NULL at the end */

@@ -133,6 +133,7 @@ static const struct bad bad_cases[] = {
 		"blocksz=4096 must be a multiple of 4096 and of framesz=8192", 1},
 	{EAL WORKERS PORT("device = \"net_af_packet0\";") DEVICES, 3, "needs iface=NAME", 1},
 	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500", 1},
 	{EAL WORKERS PORT("device = \"net_memif0,role=boss\";") DEVICES, 3, "role=boss must be server or client", 1},
 	{EAL WORKERS PORT("device = \"net_memif0\"; mtu = 4200;") DEVICES, 3, "give bsize=8192", 1},
 	{EAL WORKERS PORT("device = \"net_virtio_user0\";") DEVICES, 3, "needs path=/dev/vhost-net", 1},
