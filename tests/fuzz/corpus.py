@@ -96,6 +96,9 @@ def programs():
     """Each operation alone, then rows of random ones."""
     for setting in range(0, 256, 17):
         yield bytes([setting]) + b"".join(recv(1, 200) + post(0, op, 30) + step(RUN, 0) for op in range(10))
+    for op in range(10):
+        for fault in (0, 1, 2, 4, 8, 0xf0):
+            yield b"\x08" + recv(1, 200) + step(TROUBLE, fault & 1 ^ 1, fault) + post(0, op, 30) + step(RUN, 0)
     for opcode in range(0x1e):
         yield b"\0" + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
         yield b"\2" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
@@ -132,9 +135,20 @@ def main():
     for row in mads():
         for mad in row:
             save("cm", b"\0" + mad)
-        # The whole exchange as the passive and as the active side would see it.
-        save("cm", b"".join(b"\x09" + mad for mad in row[:12]))
-        save("cm", b"\x89" + row[0] + b"".join(b"\x09" + mad for mad in row[1:12]))
+        # What the passive side sees of it, and the active side.
+        passive = [mad for mad in row if mad[17] in (0x10, 0x14, 0x15, 0x16, 0x17)]
+        active = [mad for mad in row if mad[17] in (0x12, 0x13, 0x16, 0x18)]
+        for react in (0x09, 0x19, 0x29, 0x39):
+            save("cm", b"".join(bytes([react]) + mad for mad in passive[:12]))
+            save("cm", b"\x80" + bytes(256) + b"".join(bytes([react]) + mad for mad in active[:12]))
+    hello = b"\0\x40\0\7" + bytes(12) + b"\x0a\0\0\1" + bytes(12) + b"\x0a\0\0\2"
+    ask = b"\1\7\2\3" + bytes(12) + b"\0\x17" + bytes(6) + b"\0\0\0\5\xff\xff" + bytes(10) + hello + bytes(180)
+    for react in (0x09, 0x19, 0x29, 0x39):
+        save("cm", 2 * (bytes([react]) + ask))
+    for kind in range(0x10, 0x1b):
+        mad = b"\1\7\2\3" + bytes(12) + bytes([0, kind]) + bytes(6) + bytes(range(1, 233))
+        save("cm", b"\x09" + mad)
+        save("cm", b"\xc0" + bytes(256) + b"\x09" + mad)
     for program in programs():
         save("tp", program)
 

@@ -15,14 +15,21 @@
 
 #define MAX_STEPS   24
 #define MAX_IDS     8
-#define STEP_NS     700000000ull
-#define LOCAL_ID    24 /* communication IDs in a datagram */
+#define STEP_NS     3000000ull
+#define TIMEOUT_MS  2
+#define RETRIES     3
+#define END_NS      50000000ull
+#define ATTR_ID     17 /* low byte */
+#define LOCAL_ID    24 /* communication IDs in a datagram; SIDR's request ID */
 #define REMOTE_ID   28
+#define SERVICE_ID  32 /* of REQ and SIDR_REQ */
+#define DREQ_QPN    32
+#define REQ_GIDS    80
 #define OUR_QPN     0x17
 #define SERVICE     cm_service_id(CM_PS_TCP, 7174)
 
 /* Control byte: what happens beside the datagram. */
-#define CONTROL_AIM      0x01 /* its remote communication ID becomes the last one we sent */
+#define CONTROL_AIM      0x01 /* what names us in it is made right */
 #define CONTROL_WAIT     0x02 /* time passes first */
 #define CONTROL_STRANGER 0x04 /* it comes from another address */
 #define CONTROL_TID      0x08 /* it gets the transaction ID of our last datagram */
@@ -142,10 +149,12 @@ static struct cm_path path_from(bool stranger)
 
 static void connect_out(struct host *host, uint8_t control)
 {
-	struct cm_connect_params params = {.path = path_from(false), .service_id = SERVICE, .qpn = OUR_QPN,
+	const struct cm_hello hello = {.present = true, .ipv6 = true, .src_port = 9};
+	struct cm_connect_params params = {.path = path_from(false), .hello = hello, .service_id = SERVICE, .qpn = OUR_QPN,
 		.starting_psn = 9, .responder_resources = 1, .initiator_depth = 1, .path_mtu = 3,
 		.retry_count = 7, .rnr_retry_count = 7};
-	struct cm_sidr_req_params sidr = {.path = path_from(false), .service_id = SERVICE};
+	struct cm_sidr_req_params sidr = {
+		.path = path_from(false), .hello = hello, .service_id = SERVICE};
 	struct cm_id *id;
 
 	if (host->n_ids == MAX_IDS)
@@ -213,6 +222,32 @@ static void check_codec(const uint8_t *mad, size_t n)
 	free(text);
 }
 
+/* A datagram that finds its way: our communication ID, and a REQ's service and addresses. */
+static void aim(const struct host *host, const struct cm_path *path, uint8_t *mad)
+{
+	unsigned int i;
+
+	switch (mad[ATTR_ID]) {
+	case WIRE_CM_REQ:
+		memcpy(mad + REQ_GIDS, &path->remote, sizeof(path->remote));
+		memcpy(mad + REQ_GIDS + sizeof(path->remote), &path->local, sizeof(path->local));
+		/* fall through */
+	case WIRE_CM_SIDR_REQ:
+		for (i = 0; i < 8; i++)
+			mad[SERVICE_ID + i] = (uint8_t)(SERVICE >> (56 - 8 * i));
+		return;
+	case WIRE_CM_SIDR_REP:
+		memcpy(mad + LOCAL_ID, host->last_sent + LOCAL_ID, 4);
+		return;
+	case WIRE_CM_DREQ:
+		memcpy(mad + DREQ_QPN, "\0\0", 2);
+		mad[DREQ_QPN + 2] = OUR_QPN;
+		/* fall through */
+	default:
+		memcpy(mad + REMOTE_ID, host->last_sent + LOCAL_ID, 4);
+	}
+}
+
 static void step(struct host *host, uint8_t control, const uint8_t *data, size_t n)
 {
 	struct cm_path path = path_from((control & CONTROL_STRANGER) != 0);
@@ -230,8 +265,8 @@ static void step(struct host *host, uint8_t control, const uint8_t *data, size_t
 		connect_out(host, control);
 	else if ((control & CONTROL_ACT) != 0 && n > WIRE_MAD_BYTES - 1)
 		act(host, mad[WIRE_MAD_BYTES - 1]);
-	if ((control & CONTROL_AIM) != 0 && n >= REMOTE_ID + 4)
-		memcpy(mad + REMOTE_ID, host->last_sent + LOCAL_ID, 4);
+	if ((control & CONTROL_AIM) != 0 && n == WIRE_MAD_BYTES)
+		aim(host, &path, mad);
 	if ((control & CONTROL_TID) != 0 && n >= 16)
 		memcpy(mad + 8, host->last_sent + 8, 8);
 	check_codec(mad, n);
@@ -252,6 +287,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cm_config_default(&config);
 	config.max_ids = 6;
 	config.max_half_open = 3;
+	config.response_timeout_ms = TIMEOUT_MS;
+	config.sidr_timeout_ms = TIMEOUT_MS;
+	config.max_retries = RETRIES;
+	config.packet_lifetime = 4;
+	config.target_ack_delay = 4;
 	FUZZ_CHECK(!cm_create(&config, &ops, &host, host.now_ns, &host.cm));
 	listener = cm_id_create(host.cm, NULL);
 	FUZZ_CHECK(listener && !cm_listen(host.cm, listener, SERVICE, NULL, NULL, 2));
@@ -265,7 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(cm_next_ns(host.cm) > 0);
 	}
 	host.react = REACT_DESTROY;
-	host.now_ns += 3600 * 1000000000ull;
+	host.now_ns += END_NS;
 	cm_advance(host.cm, host.now_ns);
 	while (host.n_ids)
 		destroy(&host, host.ids[0]);

@@ -193,7 +193,7 @@ static void post_send(struct fuzz *f, int side)
 		.flags = (uint16_t)take(&f->in, 1) & (TP_SEND_FENCE | TP_SEND_SIGNALED | TP_SEND_SOLICITED),
 		.remote_addr = an_address(&f->in),
 		.rkey = a_key(&f->in, f->w->side[!side].key),
-		.imm = (uint32_t)take(&f->in, 1),
+		.imm = a_key(&f->in, f->w->side[!side].key), /* to invalidate, or any immediate */
 		.atomic = {.compare_add = take(&f->in, 1), .swap = take(&f->in, 1)},
 	};
 

@@ -46,6 +46,10 @@ skip_all() {
 }
 
 command -v clang >/dev/null || skip_all "clang is not installed"
+probe=$(mktemp)
+echo 'int LLVMFuzzerTestOneInput(const void *p, long n); int LLVMFuzzerTestOneInput(const void *p, long n) { return !p && n; }' |
+    clang -fsanitize=fuzzer -x c -o "$probe" - 2>/dev/null || { rm -f "$probe"; skip_all "clang comes without libFuzzer (libclang-rt-dev)"; }
+rm -f "$probe"
 if [ ! -e "$build/build.ninja" ]; then
     # Unlike the test build, a new warning of another compiler is no reason not to fuzz.
     CC=clang meson setup "$build" "$top" -Dfuzz=true -Dwerror=false -Db_lundef=false \
