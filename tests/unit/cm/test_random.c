@@ -15,7 +15,7 @@
 
 #include "cm_world.h"
 
-#define SEEDS   60
+#define SEEDS   12
 #define STEPS   60
 #define ACTIVES 24
 
