@@ -16,6 +16,8 @@
 #define BACKLOG         64
 #define DISPATCH_EVENTS 64
 #define LOG_BYTES       256
+#define LOG_LINES       10 /* in each window */
+#define LOG_WINDOW_NS   10000000000ull
 
 /* ---- descriptors of the main thread ---- */
 
@@ -71,12 +73,24 @@ uint64_t vd_random(struct vd *vd)
 	return z ^ (z >> 31);
 }
 
+/* Clients cause these lines, as many as they like. */
+static bool may_log(struct vd *vd)
+{
+	uint64_t now_ns = vd->env.now_ns(vd->env_arg);
+
+	if (now_ns - vd->log_since_ns >= LOG_WINDOW_NS) {
+		vd->log_since_ns = now_ns;
+		vd->log_lines = 0;
+	}
+	return vd->log_lines++ < LOG_LINES;
+}
+
 void vd_logf(struct vd *vd, int level, const char *format, ...)
 {
 	char line[LOG_BYTES];
 	va_list args;
 
-	if (vd->env.log == NULL)
+	if (vd->env.log == NULL || !may_log(vd))
 		return;
 	va_start(args, format);
 	(void)vsnprintf(line, sizeof(line), format, args);

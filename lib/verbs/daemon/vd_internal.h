@@ -234,6 +234,8 @@ struct vd {
 	uint8_t *slots_used; /* max_sessions */
 	struct vd_resolvings resolvings;
 	uint64_t random;
+	uint64_t log_since_ns;
+	uint32_t log_lines;
 	struct vd_stats stats; /* without the workers' counters */
 	struct vd_cm_state *cm;
 };

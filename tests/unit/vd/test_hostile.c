@@ -9,7 +9,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "world.h"
@@ -638,6 +641,85 @@ static void client_that_never_reads(void **state)
 	expect_unharmed(s);
 }
 
+/* Whoever connects again and again fills no log. */
+static void refusals_are_not_all_logged(void **state)
+{
+	struct scene *s = *state;
+	struct vd_stats stats;
+	struct wx_client c[3], more;
+
+	for (int i = 0; i < 3; i++)
+		wx_connect(s->w, &c[i]);
+	for (int i = 0; i < 100; i++) {
+		wx_connect(s->w, &more);
+		close(more.sock);
+	}
+	wx_stats(s->w, &stats);
+	assert_int_equal(stats.refused_sessions, 100);
+	assert_in_range(s->w->log_lines, 1, 20);
+	for (int i = 0; i < 3; i++)
+		wx_close(&c[i]);
+	expect_unharmed(s);
+}
+
+/* ---- an unprivileged process ---- */
+
+/* In a child: says hello as nobody; the status goes through the pipe. */
+static void child(const char *path, int tell, bool dumpable)
+{
+	struct vc_request hello = {.op = VC_HELLO_VERBS, .hello = {VC_MAGIC, VC_VERSION, ""}};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	struct vc_reply reply;
+
+	alarm(30);
+	memcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	if (setgid(65534) != 0 || setuid(65534) != 0 ||
+		prctl(PR_SET_DUMPABLE, dumpable ? 1 : 0) != 0 ||
+		connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0)
+		_exit(1);
+	if (send(sock, &hello, sizeof(hello), 0) < 0 || recv(sock, &reply, sizeof(reply), 0) < 0)
+		_exit(1);
+	_exit(write(tell, &reply.status, sizeof(reply.status)) == sizeof(reply.status) ? 0 : 1);
+}
+
+static int status_of_nobody(struct scene *s, bool dumpable)
+{
+	int tell[2], status = 1, rc = -1;
+	pid_t pid;
+
+	assert_int_equal(pipe2(tell, O_NONBLOCK), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		child(s->w->path, tell[1], dumpable);
+	for (int i = 0; i < 5000 && read(tell[0], &status, sizeof(status)) < 0; i++) {
+		wx_pump(s->w);
+		usleep(1000);
+	}
+	assert_int_equal(waitpid(pid, &rc, 0), pid);
+	assert_int_equal(rc, 0);
+	close(tell[0]);
+	close(tell[1]);
+	wx_pump(s->w);
+	return status;
+}
+
+/* Memory of a process that is not its caller's to read (as after running a set-uid program) is not
+ * reached. */
+static void memory_of_protected_processes(void **state)
+{
+	struct scene *s = *state;
+
+	if (geteuid() != 0) {
+		print_message("skipped: needs root to become somebody else\n");
+		return;
+	}
+	assert_int_equal(status_of_nobody(s, true), 0);
+	assert_int_equal(status_of_nobody(s, false), -EACCES);
+	expect_unharmed(s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -662,6 +744,8 @@ int main(void)
 		TEST(noise_in_shared_memory),
 		TEST(memory_that_went_away),
 		TEST(client_that_never_reads),
+		TEST(refusals_are_not_all_logged),
+		TEST(memory_of_protected_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

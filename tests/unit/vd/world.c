@@ -104,6 +104,15 @@ static uint64_t env_now_ns(void *arg)
 	return ((struct wx_world *)arg)->now_ns;
 }
 
+static void env_log(void *arg, int level, const char *line)
+{
+	struct wx_world *w = arg;
+
+	(void)level;
+	assert_null(strchr(line, '\n'));
+	w->log_lines++;
+}
+
 /* ---- frames: plain memory laid out as an mbuf with its private area ---- */
 
 static struct rte_mbuf *pkt_alloc(void *env)
@@ -261,6 +270,7 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 		.release_link = env_release_link,
 		.send_mad = env_send_mad,
 		.now_ns = env_now_ns,
+		.log = env_log,
 	};
 	w->config = (struct vd_config){
 		.socket_path = w->path,

@@ -50,6 +50,7 @@ struct wx_world {
 	struct vd_config config;
 	struct wx_worker worker[WX_WORKERS];
 	uint64_t now_ns;
+	uint32_t log_lines;
 	enum wx_resolve resolve;
 	struct wx_pending pending[WX_MAX_PEND];
 	uint32_t n_pending;
