@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "log.h"
 #include "roced.h"
 #include "wire_arp_nd.h"
 
