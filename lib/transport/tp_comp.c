@@ -19,6 +19,18 @@ static void move_una(struct tp_qp *qp, uint32_t psn)
 	req->una = psn;
 }
 
+/* The answer at una came: is its request, if it was not sent before going back, answered with that. */
+static void take_answer(struct tp_qp *qp, const struct tp_swr *swr)
+{
+	struct tp_req *req = &qp->req;
+	bool asked = req->una != req->snd_psn;
+	uint32_t next = base_psn_add(req->una, 1);
+
+	if (asked && next == tp_piece_end(swr, req->una))
+		req->rd_out--;
+	move_una(qp, next);
+}
+
 /* Takes everything before end as acknowledged, up to the first READ or atomic without its answer.
  * Whether that was all. */
 static bool ack_to(struct tp_qp *qp, uint32_t end)
@@ -124,23 +136,22 @@ static enum tp_wc_status take_atomic(struct tp_qp *qp, const struct wire_pkt *pk
 	status = place(qp, 0, (const uint8_t *)&orig, sizeof(orig));
 	if (status != TP_WC_SUCCESS)
 		return status;
-	move_una(qp, base_psn_add(pkt->psn, 1));
+	take_answer(qp, tp_req_swr(qp, qp->req.head));
 	answer_complete(qp);
 	return TP_WC_SUCCESS;
 }
 
 /* Whether a READ response packet is one that may stand at its PSN (9.7.5.1.3: opcode and length). Answers to
- * the first request for a message and to a later one for its rest may both be on their way. */
+ * a request for a piece and to a later one for its rest may both be on their way. */
 static bool read_resp_ok(const struct tp_qp *qp, const struct tp_swr *swr, const struct wire_pkt *pkt, uint32_t left)
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	bool starts = wire_op_is(info, WIRE_OP_START), ends = wire_op_is(info, WIRE_OP_END);
+	bool piece = tp_psn_dist(pkt->psn, swr->psn) % TP_READ_PKTS == 0;
 
-	if (starts && pkt->psn != swr->psn && pkt->psn != swr->asked_psn)
+	if (piece ? !starts : (starts && pkt->psn != swr->asked_psn))
 		return false;
-	if (!starts && pkt->psn == swr->psn)
-		return false;
-	if (ends != (left <= qp->mtu))
+	if (ends != (base_psn_add(pkt->psn, 1) == tp_piece_end(swr, pkt->psn)))
 		return false;
 	return pkt->payload_bytes == tp_min(left, qp->mtu) && ((pkt->payload_bytes + pkt->pad) & 3) == 0;
 }
@@ -157,7 +168,7 @@ static enum tp_wc_status take_read(struct tp_qp *qp, const struct wire_pkt *pkt,
 	status = place(qp, off, payload, pkt->payload_bytes);
 	if (status != TP_WC_SUCCESS)
 		return status;
-	move_una(qp, base_psn_add(pkt->psn, 1));
+	take_answer(qp, swr);
 	if (req->una == base_psn_add(swr->psn, swr->n_psn))
 		answer_complete(qp);
 	return TP_WC_SUCCESS;

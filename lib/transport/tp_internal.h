@@ -15,6 +15,7 @@
 #include "tp.h"
 
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
+#define TP_READ_PKTS      TP_BURST_PKTS /* answers asked for by one READ request */
 #define TP_MAX_MTU        4096
 #define TP_DEFAULT_WINDOW 128
 #define TP_MAX_RD_ATOMIC  128    /* saved READ/atomic answers of one queue pair at most */
@@ -43,7 +44,7 @@ struct tp_mr {
 struct tp_swr {
 	uint32_t psn;            /* first PSN */
 	uint32_t n_psn;
-	uint32_t asked_psn;      /* READ: first PSN of the latest request for it */
+	uint32_t asked_psn;      /* READ: first PSN of the latest request that began within a piece */
 	uint32_t bytes;
 	uint16_t err;            /* enum tp_wc_status found locally: complete with it once it is the oldest */
 	bool answered;           /* READ or atomic: needs an explicit response */
@@ -59,7 +60,11 @@ struct tp_req {
 	uint32_t snd_max;        /* one past the highest PSN ever sent */
 	uint32_t alloc_psn;      /* first PSN of the next work request fetched */
 	uint32_t since_ackreq;   /* packets sent since the last AckReq */
-	uint32_t rd_out;         /* READs and atomics between head and snd */
+	uint32_t rd_out;         /* READ and atomic requests between una and snd_psn */
+	uint32_t window;         /* PSNs that may be unacknowledged now: tp_recovery.c */
+	uint32_t window_goal;    /* up to here it grows by what is acknowledged, then by one a window */
+	uint32_t window_part;    /* acknowledged towards the next one */
+	uint32_t window_una;     /* una as the window knows it */
 	bool gap_taken;
 	uint8_t retry_left, rnr_left;
 	bool rnr_wait;
@@ -89,7 +94,6 @@ struct tp_saved {
 TAILQ_HEAD(tp_saved_list, tp_saved);
 
 /* Largest distance of two PSNs in use: half the space (IBTA vol. 1, 9.7.2). */
-#define TP_MAX_PSN_SPAN (1u << 23)
 
 enum tp_msg_kind { TP_MSG_NONE, TP_MSG_SEND, TP_MSG_WRITE };
 
@@ -179,6 +183,14 @@ static inline uint32_t tp_npkts(uint32_t bytes, uint32_t mtu)
 static inline uint32_t tp_min(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
+}
+
+/* One past the last PSN of the READ or atomic request that psn of the work request belongs to. */
+static inline uint32_t tp_piece_end(const struct tp_swr *swr, uint32_t psn)
+{
+	uint32_t next = (tp_psn_dist(psn, swr->psn) / TP_READ_PKTS + 1) * TP_READ_PKTS;
+
+	return base_psn_add(swr->psn, tp_min(next, swr->n_psn));
 }
 
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)

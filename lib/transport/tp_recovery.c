@@ -3,6 +3,8 @@
 
 #define ACK_TIMEOUT_UNIT_NS 4096u
 #define RNR_RETRY_ENDLESS   7
+#define WINDOW_START        32
+#define WINDOW_MIN          4
 
 /* IBTA vol. 1, table 46, in units of 10 us. */
 static const uint32_t rnr_10us[32] = {
@@ -14,6 +16,53 @@ uint64_t tp_recovery_rnr_ns(uint8_t code)
 {
 	return (uint64_t)rnr_10us[code & 31] * 10000;
 }
+
+/* ---- window ---- */
+
+/*
+ * Go-back-N sends a whole window for one lost packet, so on a path that loses by overflow a fixed window feeds
+ * the overflow. Additive increase, multiplicative decrease (RFC 5681, in packets) keeps it off. A congestion
+ * controller may lower what this allows.
+ */
+static void window_reset(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+
+	req->window_goal = qp->tp->config.window_pkts;
+	req->window = tp_min(WINDOW_START, req->window_goal);
+	req->window_part = 0;
+	req->window_una = req->una;
+}
+
+static void window_grow(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+	uint32_t max = qp->tp->config.window_pkts;
+	uint32_t acked = tp_min(tp_psn_dist(req->una, req->window_una), req->window);
+
+	req->window_una = req->una;
+	if (req->window < req->window_goal) {
+		req->window = tp_min(req->window + acked, req->window_goal);
+		return;
+	}
+	req->window_part += acked;
+	if (req->window_part < req->window)
+		return;
+	req->window_part -= req->window;
+	req->window = tp_min(req->window + 1, max);
+}
+
+static void window_shrink(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+
+	req->window_goal = tp_min(RTE_MAX(req->window / 2, (uint32_t)WINDOW_MIN), qp->tp->config.window_pkts);
+	req->window = req->window_goal;
+	req->window_part = 0;
+	req->window_una = req->una;
+}
+
+/* ---- going back ---- */
 
 static bool outstanding(const struct tp_qp *qp)
 {
@@ -41,6 +90,7 @@ static void retry(struct tp_qp *qp)
 		return;
 	}
 	qp->req.retry_left--;
+	window_shrink(qp);
 	go_back(qp);
 }
 
@@ -92,6 +142,7 @@ void tp_recovery_reset(struct tp_qp *qp)
 	qp->req.rnr_left = qp->attr.rnr_retry;
 	qp->req.rnr_wait = false;
 	qp->req.gap_taken = false;
+	window_reset(qp);
 }
 
 void tp_recovery_progress(struct tp_qp *qp)
@@ -99,6 +150,7 @@ void tp_recovery_progress(struct tp_qp *qp)
 	qp->req.retry_left = qp->attr.retry_cnt;
 	qp->req.rnr_left = qp->attr.rnr_retry;
 	qp->req.gap_taken = false;
+	window_grow(qp);
 	if (outstanding(qp))
 		set_deadline(qp);
 	tp_activate(qp);

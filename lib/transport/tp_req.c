@@ -66,8 +66,6 @@ void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
 
 	if (req->snd == req->head)
 		req->snd++;      /* answered late, before it was sent again */
-	else if (swr->answered)
-		req->rd_out--;
 	req->head++;
 	/* First the slot, so that who sees the completion may post at once. */
 	qp->tp->ops.send_retire(qp->tp->env, qp->init.cookie, 1);
@@ -163,7 +161,7 @@ static bool fetch(struct tp_qp *qp)
 	if (rc == 0)
 		return false;
 	memset(swr, 0, sizeof(*swr));
-	swr->psn = req->alloc_psn;
+	swr->psn = swr->asked_psn = req->alloc_psn;
 	swr->err = (uint16_t)(rc < 0 ? TP_WC_LOC_QP_OP_ERR : check_wqe(qp, wqe, swr));
 	swr->n_psn = swr->err != TP_WC_SUCCESS ? 1 : tp_npkts(swr->bytes, qp->mtu);
 	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
@@ -173,19 +171,16 @@ static bool fetch(struct tp_qp *qp)
 
 /* ---- what may be sent now ---- */
 
-/* Limits on starting a work request: draining, reads and atomics in flight, fence, PSN space. */
+/* Limits on starting a work request: draining, reads and atomics in flight, fence. */
 static bool may_start(const struct tp_qp *qp, const struct tp_swr *swr)
 {
 	const struct tp_req *req = &qp->req;
-	uint32_t ahead = tp_psn_dist(req->snd_psn, req->una);
 
 	if (qp->attr.state == TP_QPS_SQD && req->snd_psn == req->snd_max)
 		return false;
 	if (swr->answered && req->rd_out >= qp->attr.max_rd_atomic)
 		return false;
-	if ((tp_req_wqe(qp, req->snd)->flags & TP_SEND_FENCE) != 0 && req->rd_out != 0)
-		return false;
-	return ahead == 0 || ahead + swr->n_psn <= TP_MAX_PSN_SPAN;
+	return (tp_req_wqe(qp, req->snd)->flags & TP_SEND_FENCE) == 0 || req->rd_out == 0;
 }
 
 /* The work request to go on with; NULL: none, or it has to wait for an answer. */
@@ -194,7 +189,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 	struct tp_req *req = &qp->req;
 	struct tp_swr *swr;
 
-	if (tp_psn_dist(req->snd_psn, req->una) >= qp->tp->config.window_pkts)
+	if (tp_psn_dist(req->snd_psn, req->una) >= req->window)
 		return NULL;
 	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !fetch(qp)))
 		return NULL;
@@ -207,7 +202,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 	}
 	if (req->snd_psn == swr->psn && !may_start(qp, swr))
 		return NULL;
-	/* A READ in its middle is sent again as a request of its own. */
+	/* Each piece of a READ is a request of its own. */
 	if (swr->answered && req->snd_psn != swr->psn && req->rd_out >= qp->attr.max_rd_atomic)
 		return NULL;
 	return swr;
@@ -226,12 +221,15 @@ static void sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
 		req->snd++;
 }
 
+/* An atomic, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for all of a
+ * long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
 static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
 	struct rte_mbuf *m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
 	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
+	uint32_t end = tp_piece_end(swr, req->snd_psn);
 	struct wire_pkt *pkt;
 
 	if (m == NULL)
@@ -240,7 +238,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 	pkt->ack_req = 1;
 	pkt->va = wqe->remote_addr + off;
 	pkt->rkey = wqe->rkey;
-	pkt->dma_bytes = swr->bytes - off;
+	pkt->dma_bytes = tp_min(swr->bytes - off, tp_psn_dist(end, req->snd_psn) * qp->mtu);
 	if (wqe->opcode == TP_WR_CMP_SWAP) {
 		pkt->swap_add = wqe->atomic.swap;
 		pkt->compare = wqe->atomic.compare_add;
@@ -248,10 +246,11 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 		pkt->swap_add = wqe->atomic.compare_add;
 	}
 	tp_pkt_send(qp, m, NULL, 0);
-	swr->asked_psn = req->snd_psn;
+	if (off % (TP_READ_PKTS * qp->mtu) != 0)
+		swr->asked_psn = req->snd_psn;
 	req->rd_out++;
 	req->since_ackreq = 0;
-	sent_to(qp, swr, base_psn_add(swr->psn, swr->n_psn));
+	sent_to(qp, swr, end);
 	return true;
 }
 
@@ -265,7 +264,7 @@ static uint8_t opcode_at(const struct kind *kind, bool first, bool last)
 /* AckReq: on what ends a message, and often enough that a window never fills without one. */
 static bool wants_ack(struct tp_qp *qp, bool last)
 {
-	uint32_t every = tp_min(qp->tp->config.window_pkts / 2, TP_BURST_PKTS);
+	uint32_t every = tp_min(qp->req.window / 2, TP_BURST_PKTS);
 
 	if (++qp->req.since_ackreq < every && !last)
 		return false;
@@ -327,7 +326,7 @@ static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
 static uint32_t send_some(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
 	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
-	uint32_t window = qp->tp->config.window_pkts - tp_psn_dist(qp->req.snd_psn, qp->req.una);
+	uint32_t window = qp->req.window - tp_psn_dist(qp->req.snd_psn, qp->req.una);
 
 	if (swr->answered)
 		return send_answered(qp, swr) ? 1 : 0;
