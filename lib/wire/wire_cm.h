@@ -296,7 +296,8 @@ void wire_mad_decode(const uint8_t *mad, struct wire_mad *hdr);
 void wire_mad_encode(const struct wire_mad *hdr, uint8_t *mad);
 
 /* Decodes a CM MAD of n bytes. Returns 0; -EMSGSIZE when n is not 256; -EPROTO when it is no CM
- * message (class, versions or method; hdr fields of *msg are then undefined); -ENOTSUP when the attribute id is unknown. */
+ * message (class, versions or method; hdr fields of *msg are then undefined); -ENOTSUP when the
+ * attribute id is unknown. */
 int wire_cm_decode(const uint8_t *mad, size_t n, struct wire_cm_msg *msg);
 
 /* Encodes a message; msg->type must be one of enum wire_cm_type. Field values are cut to their width. */

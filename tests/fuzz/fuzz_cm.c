@@ -150,9 +150,9 @@ static struct cm_path path_from(bool stranger)
 static void connect_out(struct host *host, uint8_t control)
 {
 	const struct cm_hello hello = {.present = true, .ipv6 = true, .src_port = 9};
-	struct cm_connect_params params = {.path = path_from(false), .hello = hello, .service_id = SERVICE, .qpn = OUR_QPN,
-		.starting_psn = 9, .responder_resources = 1, .initiator_depth = 1, .path_mtu = 3,
-		.retry_count = 7, .rnr_retry_count = 7};
+	struct cm_connect_params params = {.path = path_from(false), .hello = hello,
+		.service_id = SERVICE, .qpn = OUR_QPN, .starting_psn = 9, .responder_resources = 1,
+		.initiator_depth = 1, .path_mtu = 3, .retry_count = 7, .rnr_retry_count = 7};
 	struct cm_sidr_req_params sidr = {
 		.path = path_from(false), .hello = hello, .service_id = SERVICE};
 	struct cm_id *id;

@@ -119,7 +119,8 @@ def tshark(path):
     """One dictionary a packet, of the fields that it has."""
     names = all_fields()
     # A vector has source port 69, which tshark would rather read as TFTP.
-    cmd = ["tshark", "-n", "--disable-protocol", "tftp", "-r", str(path), "-T", "fields", "-E", "occurrence=f", "-E", "separator=|"]
+    cmd = ["tshark", "-n", "--disable-protocol", "tftp", "-r", str(path), "-T", "fields",
+           "-E", "occurrence=f", "-E", "separator=|"]
     for name in names:
         cmd += ["-e", name]
     out = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300, check=True)
