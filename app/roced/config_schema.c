@@ -94,7 +94,7 @@ const struct config_key config_keys[] = {
 		"scatter/gather elements of a work request"},
 	{"limits.inline_bytes", CONFIG_UINT, LIMIT(max_inline_bytes), 1, TP_MAX_INLINE_BYTES, "256", "bytes",
 		"inline data of a send work request"},
-	{"limits.max_rd_atomic", CONFIG_UINT, LIMIT(max_rd_atomic), 1, 128, "16", "",
+	{"limits.max_rd_atomic", CONFIG_UINT, LIMIT(max_rd_atomic), 1, 128, "128", "",
 		"outstanding READs and atomics of a queue pair, each way"},
 	{"limits.cm_timeout_ms", CONFIG_UINT, LIMIT(cm_timeout_ms), 10, 600000, "5000", "ms",
 		"wait for an answer of the peer's connection manager"},

@@ -180,7 +180,7 @@ static void set_limits(struct vd_limits *limits)
 	limits->max_cqe = or_default(limits->max_cqe, 262144, 1u << 24);
 	limits->max_sge = or_default(limits->max_sge, TP_MAX_SGE, TP_MAX_SGE);
 	limits->max_inline_bytes = or_default(limits->max_inline_bytes, 256, TP_MAX_INLINE_BYTES);
-	limits->max_rd_atomic = or_default(limits->max_rd_atomic, 16, 128);
+	limits->max_rd_atomic = or_default(limits->max_rd_atomic, 128, 128);
 	limits->cm_timeout_ms = or_default(limits->cm_timeout_ms, 5000, 3600000);
 	if (limits->shm_bytes == 0)
 		limits->shm_bytes = 1ull << 30;

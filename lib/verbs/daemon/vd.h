@@ -62,7 +62,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_cqe;                  /* 262144 */
 	uint32_t max_sge;                  /* TP_MAX_SGE */
 	uint32_t max_inline_bytes;         /* 256 */
-	uint32_t max_rd_atomic;            /* 16 */
+	uint32_t max_rd_atomic;            /* 128 */
 	uint32_t cm_timeout_ms;            /* 5000: CM response timeout offered and used */
 	uint64_t shm_bytes;                /* 1 GiB, sparse: address space of a context's shared memory */
 };
