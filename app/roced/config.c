@@ -20,7 +20,10 @@ void config_error(struct config_reader *reader, const struct config_at *at, cons
 {
 	va_list ap;
 
-	fprintf(reader->err, "%s:%u: ", at->file != NULL ? at->file : reader->path, at->line);
+	fprintf(reader->err, "%s:", at->file != NULL ? at->file : reader->path);
+	if (at->line != 0)
+		fprintf(reader->err, "%u:", at->line);
+	fputc(' ', reader->err);
 	va_start(ap, fmt);
 	vfprintf(reader->err, fmt, ap);
 	va_end(ap);

@@ -36,6 +36,19 @@ static void full_pci_name(const char *device, char *out, size_t n)
 	snprintf(out, n, "%s%s", strlen(name) < sizeof("0000:00:00.0") - 1 ? "0000:" : "", name);
 }
 
+/* The drivers' own words for this are hard to find among their other lines. */
+static int check_iface(const struct port *port)
+{
+	const struct net_driver *driver = net_driver_find(port->config->device);
+	char iface[CONFIG_TEXT_BYTES];
+
+	if (!driver->iface_exists || !net_driver_arg(port->config->device, driver->iface_arg, iface, sizeof(iface)) ||
+		if_nametoindex(iface) != 0)
+		return 0;
+	log_line(LOG_ERR, "port \"%s\": there is no network interface \"%s\"", port->config->name, iface);
+	return -ENODEV;
+}
+
 /* Virtual devices are made now; PCI devices were named to the EAL and exist already. */
 static int probe(struct port *port)
 {
@@ -46,6 +59,9 @@ static int probe(struct port *port)
 	if (net_is_pci(device)) {
 		full_pci_name(device, name, sizeof(name));
 	} else {
+		rc = check_iface(port);
+		if (rc != 0)
+			return rc;
 		rc = rte_dev_probe(device);
 		if (rc != 0)
 			return fail(port, "the device cannot be made", rc);

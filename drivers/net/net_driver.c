@@ -140,10 +140,10 @@ static int check_memif(const struct net_need *need, char msg[NET_MSG_BYTES])
 
 static const struct net_driver drivers[] = {
 	{.prefix = "net_af_packet", .max_mtu_bytes = 65000, .equal_queues = true, .iface_arg = "iface",
-		.queues_arg = "qpairs", .check = check_af_packet,
+		.iface_exists = true, .queues_arg = "qpairs", .check = check_af_packet,
 		.args = ARGS("iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass", "fanout_mode")},
 	{.prefix = "net_af_xdp", .max_mtu_bytes = AF_XDP_MTU, .max_room_bytes = AF_XDP_ROOM, .equal_queues = true,
-		.iface_arg = "iface", .queues_arg = "queue_count", .check = need_iface,
+		.iface_arg = "iface", .iface_exists = true, .queues_arg = "queue_count", .check = need_iface,
 		.args = ARGS("iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget",
 			"force_copy", "use_cni", "dp_path")},
 	{.prefix = "net_tap", .max_mtu_bytes = TAP_MTU, .equal_queues = true, .takes_all = true, .kernel_mac = true,

@@ -27,6 +27,7 @@ struct net_driver {
 	bool takes_all;           /* no receive filter: whatever the other side sends arrives */
 	bool kernel_mac;          /* the kernel's end has the same link address, so ours must be another */
 	const char *iface_arg;    /* argument that names a network interface */
+	bool iface_exists;        /* which must be there already */
 	const char *queues_arg;   /* argument that sets the number of queues */
 	const char *const *args;  /* all known arguments, NULL at the end */
 	/* More checks; 0 or -EINVAL with what is wrong and what would be right in msg. */

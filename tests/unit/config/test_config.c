@@ -198,7 +198,7 @@ static void test_missing_file(void **state)
 	(void)state;
 	assert_int_equal(config_load("/nonexistent/roced.conf", &config, err), 1);
 	fclose(err);
-	assert_non_null(strstr(out, "/nonexistent/roced.conf:0: cannot read: No such file"));
+	assert_non_null(strstr(out, "/nonexistent/roced.conf: cannot read: No such file"));
 	free(out);
 }
 
