@@ -663,8 +663,24 @@ void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct
 	wire_seal(frame, &pkt);
 	m->data_len = pkt.frame_bytes;
 	assert_int_equal(wire_parse(frame, pkt.frame_bytes, TP_PKT(m)), BASE_DROP_NONE);
-	tp_rx(w->side[to].tp, &m, 1, w->now_ns);
-	free_mbuf(w, m);
+	assert_true(w->n_held < HX_MAX_HELD);
+	w->held[w->n_held++] = m;
+	if (!w->hold)
+		hx_release(w, to);
+}
+
+void hx_hold(struct hx_world *w)
+{
+	w->hold = true;
+}
+
+void hx_release(struct hx_world *w, int to)
+{
+	tp_rx(w->side[to].tp, w->held, w->n_held, w->now_ns);
+	for (uint32_t i = 0; i < w->n_held; i++)
+		free_mbuf(w, w->held[i]);
+	w->n_held = 0;
+	w->hold = false;
 }
 
 void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payload, uint32_t bytes)

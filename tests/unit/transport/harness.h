@@ -22,6 +22,7 @@
 #define HX_MEM_BYTES  (1u << 20)
 #define HX_MAX_CQE    4096
 #define HX_MAX_LOG    65536
+#define HX_MAX_HELD   64
 #endif
 #define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
 #define HX_PD         7
@@ -104,6 +105,9 @@ struct hx_world {
 	uint32_t n_log;
 	uint32_t frames_out;        /* mbufs not freed */
 	uint64_t bad_icrc;
+	bool hold;
+	struct rte_mbuf *held[HX_MAX_HELD];
+	uint32_t n_held;
 };
 
 /* A scatter/gather entry: offset in the side's memory and length. */
@@ -142,6 +146,10 @@ void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payl
 /* The same without touching pad and addresses. */
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
 	uint32_t bytes);
+
+/* While held, injected packets gather; hx_release() hands them over in one burst. */
+void hx_hold(struct hx_world *w);
+void hx_release(struct hx_world *w, int to);
 
 /* Frames that a side has emitted with this opcode; the latest of all it emitted. */
 uint32_t hx_count(const struct hx_world *w, int from, uint8_t opcode);

@@ -65,13 +65,14 @@ static void test_retries_exceeded(void **state)
 static void test_timeout_codes(void **state)
 {
 	(void)state;
-	for (uint8_t code = 1; code < 32; code++) {
+	/* Longer ones only take longer: the wheel is tested on its own. */
+	for (uint8_t code = 1; code < 22; code++) {
 		struct hx_options o = {.retry_cnt = 1, .timeout = code};
 		struct hx_world *w = make(&o);
 
 		w->cut = true;
 		hx_op(w, TP_WR_WRITE, 0, 0, 8, 0);
-		hx_run(w, 100000 * HX_S);
+		hx_run(w, 100 * HX_S);
 		assert_int_equal(w->n_log, 2);
 		expect_gap(w, 1, 4096ull << code);
 		hx_free(w);

@@ -118,6 +118,39 @@ static void test_ahead_is_naked_once(void **state)
 	hx_free(w);
 }
 
+/* Reordering within a burst is settled before anything is said about it. */
+static void test_reordered_burst(void **state)
+{
+	struct hx_world *w = alone(256);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++)
+		post_recv(w, 512);
+	hx_hold(w);
+	send(w, WIRE_RC_SEND_ONLY, P + 1, 64);
+	send(w, WIRE_RC_SEND_ONLY, P, 64);
+	send(w, WIRE_RC_SEND_ONLY, P + 1, 64);
+	hx_release(w, 1);
+	assert_int_equal(w->n_log, 1);
+	expect_aeth(w, P + 1, 0x1f, 2);
+	hx_free(w);
+}
+
+/* One ACK for a whole burst, however many asked for one. */
+static void test_burst_is_acked_once(void **state)
+{
+	struct hx_world *w = alone(256);
+
+	(void)state;
+	hx_hold(w);
+	for (uint32_t i = 0; i < 20; i++)
+		write(w, WIRE_RC_WRITE_ONLY, P + i, 8, 8);
+	hx_release(w, 1);
+	assert_int_equal(w->n_log, 1);
+	expect_aeth(w, P + 19, 0x1f, 20);
+	hx_free(w);
+}
+
 static void test_half_window(void **state)
 {
 	struct hx_world *w = alone(256);
@@ -975,6 +1008,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ahead_is_naked_once),
+		cmocka_unit_test(test_reordered_burst),
+		cmocka_unit_test(test_burst_is_acked_once),
 		cmocka_unit_test(test_half_window),
 		cmocka_unit_test(test_duplicate_send),
 		cmocka_unit_test(test_duplicate_within_message),
