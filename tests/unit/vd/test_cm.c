@@ -621,6 +621,115 @@ static void wrong_order_and_wrong_values(void **state)
 	assert_int_equal(listen_on(h, udp, 0), -EOPNOTSUPP);
 }
 
+static struct vc_sockaddr in6(uint8_t last, uint16_t port)
+{
+	struct vc_sockaddr addr = {.family = AF_INET6, .port = htons(port)};
+
+	if (last != 0)
+		memcpy(addr.addr, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = last}, 16);
+	return addr;
+}
+
+static uint32_t resolved6(struct host *h, uint64_t cookie, uint16_t port)
+{
+	uint32_t id = new_id(h, cookie, VC_PS_TCP);
+
+	assert_int_equal(resolve_addr(h, id, in6(1, port)), 0);
+	expect_event(h, cookie, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(resolve_route(h, id), 0);
+	expect_event(h, cookie, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return id;
+}
+
+/* A listener on :: takes both families, one on 0.0.0.0 IPv4 only. */
+static void address_families(void **state)
+{
+	struct two *t = *state;
+	uint32_t id = new_id(&t->server, 10, VC_PS_TCP);
+	struct vc_cm_event event;
+
+	assert_int_equal(bind_to(&t->server, id, in6(0, 7174), NULL), 0);
+	assert_int_equal(listen_on(&t->server, id, 0), 0);
+	listener(&t->server, 11, 0, 7175);
+	id = resolved6(&t->client, 20, 7174);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, id, 0, "six"), 0);
+	event = expect_event(&t->server, 10, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(event.src.family, AF_INET6);
+	assert_int_equal(event.src.addr[15], 1);
+	assert_int_equal(event.dst.family, AF_INET6);
+	assert_memory_equal(event.param.private_data, "six", 3);
+	assert_int_equal(qp_attr(&t->server, event.new_id, IBV_QPS_RTR).av.sgid_index, 3);
+	assert_int_equal(conn_call(&t->server, VC_CM_REJECT, event.new_id, 0, ""), 0);
+	expect_event(&t->client, 20, RDMA_CM_EVENT_REJECTED, 28);
+	id = resolved(&t->client, 21, 7174);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, id, 0, ""), 0);
+	event = expect_event(&t->server, 10, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(event.src.family, AF_INET);
+	assert_int_equal(conn_call(&t->server, VC_CM_REJECT, event.new_id, 0, ""), 0);
+	expect_event(&t->client, 21, RDMA_CM_EVENT_REJECTED, 28);
+	id = resolved6(&t->client, 22, 7175);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, id, 0, ""), 0);
+	expect_event(&t->client, 22, RDMA_CM_EVENT_REJECTED, 8);
+	expect_no_event(&t->server);
+}
+
+static void source_of_the_clients_choice(void **state)
+{
+	struct two *t = *state;
+	struct host *h = &t->client;
+	struct vc_request request = {.op = VC_CM_RESOLVE_ADDR};
+	struct vc_cm_event event;
+
+	request.cm_resolve.id = new_id(h, 1, VC_PS_TCP);
+	request.cm_resolve.dst = in4(77, 1);
+	request.cm_resolve.src = in6(1, 0);
+	assert_int_equal(wx_call(&h->cm, &request, NULL), -EINVAL); /* of another family */
+	request.cm_resolve.src = in4(88, 0);
+	assert_int_equal(wx_call(&h->cm, &request, NULL), -EADDRNOTAVAIL); /* not ours */
+	request.cm_resolve.src = in4(2, 4444);
+	assert_int_equal(wx_call(&h->cm, &request, NULL), 0);
+	event = expect_event(h, 1, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(event.src.addr[3], 2);
+	assert_int_equal(ntohs(event.src.port), 4444);
+	assert_int_equal(t->w->resolved_src.b[15], 2);
+}
+
+/* A server out of ids: no resources (12.6.7.2), and nothing is left of the request. */
+static void too_many_ids(void **state)
+{
+	struct two *t = *state;
+	uint32_t c = resolved(&t->client, 20, 7174);
+	struct vd_stats stats;
+
+	listener(&t->server, 10, 0, 7174);
+	for (int i = 1; i < 64; i++)
+		new_id(&t->server, 1, VC_PS_TCP);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	expect_event(&t->client, 20, RDMA_CM_EVENT_REJECTED, 3);
+	expect_no_event(&t->server);
+	wx_stats(t->w, &stats);
+	assert_int_equal(stats.cm_ids, 64 + 1);
+}
+
+/* The client closed its end of the channel: the request is refused, not kept for nobody. */
+static void closed_channel(void **state)
+{
+	struct two *t = *state;
+	uint32_t c = resolved(&t->client, 20, 7174);
+	struct vd_stats stats;
+
+	listener(&t->server, 10, 0, 7174);
+	close(t->server.fd);
+	t->server.fd = dup(t->client.fd);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	wx_pump(t->w);
+	wx_stats(t->w, &stats);
+	assert_int_equal(stats.cm_ids, 2);
+	assert_int_equal(stats.events_lost, 1);
+	/* Still served, and the descriptor is not watched in vain. */
+	assert_int_equal(wx_object(&t->server.cm, VC_LIST_DEVICES, 0, NULL), 0);
+}
+
 static void noise_for_queue_pair_one(void **state)
 {
 	struct two *t = *state;
@@ -661,6 +770,10 @@ int main(void)
 		TEST(requests_that_were_guessed),
 		TEST(migration_moves_events),
 		TEST(wrong_order_and_wrong_values),
+		TEST(address_families),
+		TEST(source_of_the_clients_choice),
+		TEST(too_many_ids),
+		TEST(closed_channel),
 		TEST(noise_for_queue_pair_one),
 	};
 

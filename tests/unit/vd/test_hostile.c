@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -273,7 +274,7 @@ static void bad_modifications(void **state)
 	MODIFY(attr.path_mtu = 0, -EINVAL);
 	MODIFY(attr.path_mtu = IBV_MTU_2048, -EINVAL); /* the port takes 1024 */
 	MODIFY(attr.path_mtu = 255, -EINVAL);
-	MODIFY(attr.max_dest_rd_atomic = 17, -EINVAL);
+	MODIFY(attr.max_dest_rd_atomic = 129, -EINVAL);
 	MODIFY(attr.av.sgid_index = 4, -EINVAL);
 	MODIFY(attr.av.sgid_index = 255, -EINVAL);
 	MODIFY(attr.av.sgid_index = 0, -EINVAL); /* IPv6 to IPv4 */
@@ -662,6 +663,51 @@ static void refusals_are_not_all_logged(void **state)
 	expect_unharmed(s);
 }
 
+/* The client closed its end of a completion channel. */
+static void closed_completion_channel(void **state)
+{
+	struct scene *s = *state;
+	struct vd_stats stats;
+
+	up(s); /* setup() has closed the channel's descriptor */
+	s->cq.ring->armed = VC_ARM_ANY;
+	wx_post(&s->qp, &(struct tp_send_wqe){.opcode = TP_WR_WRITE, .flags = TP_SEND_SIGNALED},
+		NULL, NULL);
+	wx_pump(s->w);
+	assert_non_null(wx_poll(&s->cq));
+	wx_stats(s->w, &stats);
+	assert_int_equal(stats.events_lost, 1);
+	expect_unharmed(s);
+}
+
+static void out_of_descriptors(void **state)
+{
+	struct scene *s = *state;
+	struct rlimit before, tight;
+	struct wx_client c;
+	struct vd_stats stats;
+	char byte;
+	int probe;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	probe = dup(0);
+	close(probe);
+	tight = before;
+	tight.rlim_cur = (rlim_t)probe + 1; /* one more descriptor: the client's own socket */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	wx_connect(s->w, &c);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	wx_stats(s->w, &stats);
+	assert_int_equal(stats.refused_sessions, 1);
+	assert_int_equal(recv(c.sock, &byte, 1, MSG_DONTWAIT), 0);
+	close(c.sock);
+	/* Afterwards clients are taken again. */
+	wx_connect(s->w, &c);
+	wx_hello(&c);
+	wx_close(&c);
+	expect_unharmed(s);
+}
+
 /* ---- an unprivileged process ---- */
 
 /* In a child: says hello as nobody; the status goes through the pipe. */
@@ -744,6 +790,8 @@ int main(void)
 		TEST(noise_in_shared_memory),
 		TEST(memory_that_went_away),
 		TEST(client_that_never_reads),
+		TEST(closed_completion_channel),
+		TEST(out_of_descriptors),
 		TEST(refusals_are_not_all_logged),
 		TEST(memory_of_protected_processes),
 	};
