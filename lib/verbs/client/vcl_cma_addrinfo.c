@@ -87,7 +87,8 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return make_result(hints, &given, out);
 }
 
-int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
+int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+	struct rdma_addrinfo **res)
 {
 	static const struct rdma_addrinfo none;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *found, *ai;

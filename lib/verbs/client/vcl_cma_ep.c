@@ -42,7 +42,8 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ib
 	struct rdma_cm_id *id;
 	int err;
 
-	err = cma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space, (enum ibv_qp_type)res->ai_qp_type);
+	err = cma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space,
+		(enum ibv_qp_type)res->ai_qp_type);
 	if (err != 0)
 		return cma_result(err);
 	if ((res->ai_flags & RAI_PASSIVE) != 0)

@@ -17,6 +17,22 @@
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vcl_device *known[MAX_KNOWN];
 
+static void lock_known(void)
+{
+	pthread_mutex_lock(&known_lock);
+}
+
+static void unlock_known(void)
+{
+	pthread_mutex_unlock(&known_lock);
+}
+
+/* A child must not inherit the lock from a thread that is not there to release it. */
+static void register_fork(void)
+{
+	(void)pthread_atfork(lock_known, unlock_known, unlock_known);
+}
+
 static struct vcl_device *new_device(const struct vc_device_attr *attr, int index)
 {
 	struct vcl_device *dev = calloc(1, sizeof(*dev));
@@ -76,6 +92,7 @@ static struct ibv_device **make_list(struct vc_reply *reply, int *num)
 /* Without a daemon there are no devices, which is a list of none; other failures are errors. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct vc_request req = {.op = VC_LIST_DEVICES};
 	struct vc_reply reply = {0};
 	struct ibv_device **list;
@@ -84,6 +101,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 
 	if (num_devices != NULL)
 		*num_devices = 0;
+	pthread_once(&once, register_fork);
 	err = vcl_conn_open(&conn);
 	if (err == 0) {
 		err = vcl_call(&conn, &req, &reply);

@@ -222,7 +222,8 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 
 /* The Ethernet address of a GID, where it follows from the GID; the daemon resolves all others itself.
  * Returns 0 or a negative errno. */
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t eth_mac[6], uint16_t *vid)
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t eth_mac[6],
+	uint16_t *vid)
 {
 	const uint8_t *gid = attr->grh.dgid.raw;
 

@@ -278,7 +278,8 @@ static int create_qp(struct fake_session *s, const struct vc_request *q, struct 
 		return -EINVAL;
 	qp = &s->qps[i];
 	*qp = (struct fake_qp){.used = true, .sig_all = q->create_qp.sq_sig_all != 0, .cookie = q->create_qp.cookie,
-		.qpn = next_qpn++, .sq_depth = pow2(q->create_qp.max_send_wr), .rq_depth = pow2(q->create_qp.max_recv_wr),
+		.qpn = next_qpn++, .sq_depth = pow2(q->create_qp.max_send_wr),
+		.rq_depth = pow2(q->create_qp.max_recv_wr),
 		.send_cq = &s->cqs[q->create_qp.send_cq - 1], .recv_cq = &s->cqs[q->create_qp.recv_cq - 1],
 		.sq_slot = tp_send_slot_bytes(q->create_qp.max_send_sge, q->create_qp.max_inline_bytes),
 		.rq_slot = tp_recv_slot_bytes(q->create_qp.max_recv_sge)};

@@ -58,7 +58,7 @@ static void test_checks(void **state)
 {
 	struct env *env = *state;
 	char data[FAKE_INLINE + 1] = "x";
-	struct ibv_sge sge[3] = {{(uintptr_t)data, FAKE_INLINE + 1, 0}, {(uintptr_t)data, 1, 0}, {(uintptr_t)data, 1, 0}};
+	struct ibv_sge one = {(uintptr_t)data, 1, 0}, sge[3] = {{(uintptr_t)data, FAKE_INLINE + 1, 0}, one, one};
 	struct ibv_send_wr good = inline_send(&sge[1], 1), wr = inline_send(sge, 2), *bad = NULL;
 	struct ibv_recv_wr rwr = {.sg_list = sge, .num_sge = 3}, *rbad = NULL;
 	struct ibv_wc wc[2];

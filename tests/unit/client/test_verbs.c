@@ -146,7 +146,8 @@ static void test_limits_and_unsupported(void **state)
 		.cap = {1, 1, 1, 1, 0}};
 	struct ibv_qp_init_attr_ex ex = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = IBV_QPT_RC,
 		.cap = {1, 1, 1, 1, 0}, .pd = env->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = IBV_QP_EX_WITH_SEND};
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND};
 	struct ibv_cq *cq;
 
 	assert_null(ibv_create_cq(env->context, FAKE_MAX_CQE + 1, NULL, NULL, 0));
