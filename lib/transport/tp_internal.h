@@ -93,8 +93,6 @@ struct tp_saved {
 
 TAILQ_HEAD(tp_saved_list, tp_saved);
 
-/* Largest distance of two PSNs in use: half the space (IBTA vol. 1, 9.7.2). */
-
 enum tp_msg_kind { TP_MSG_NONE, TP_MSG_SEND, TP_MSG_WRITE };
 
 struct tp_resp {

@@ -458,6 +458,7 @@ static void test_destroy_in_flight(void **state)
 	hx_op(w, TP_WR_READ, 0, 0, 9000, 0);
 	hx_op(w, TP_WR_WRITE, 0, 0, 9000, 0);
 	hx_run(w, 25000);
+	tp_qp_kick(w->side[0].tp, q->qp);
 	tp_qp_destroy(w->side[0].tp, q->qp);
 	assert_null(tp_qp_find(w->side[0].tp, q->qpn));
 	hx_run(w, HX_S);
