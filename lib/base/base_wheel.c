@@ -98,6 +98,18 @@ static uint32_t fire_slot(struct base_wheel *wheel, uint64_t now_ns)
 	return fired;
 }
 
+/* After a long time without a call (a suspended machine) most slots on the way are empty: goes right in front
+ * of the next one that is not, or of the boundary at which it is spread. */
+static void skip_empty(struct base_wheel *wheel, uint64_t target)
+{
+	uint64_t next = tick_of(base_wheel_next_ns(wheel));
+
+	if (next > target)
+		next = target;
+	if (next > wheel->now_tick + 1)
+		wheel->now_tick = next - 1;
+}
+
 uint32_t base_wheel_advance(struct base_wheel *wheel, uint64_t now_ns)
 {
 	uint64_t target = tick_of(now_ns);
@@ -108,6 +120,8 @@ uint32_t base_wheel_advance(struct base_wheel *wheel, uint64_t now_ns)
 			wheel->now_tick = target;
 			break;
 		}
+		if (target - wheel->now_tick > BASE_WHEEL_SLOTS)
+			skip_empty(wheel, target);
 		wheel->now_tick++;
 		cascade(wheel);
 		fired += fire_slot(wheel, now_ns);

@@ -284,8 +284,22 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 11;
 }
 
-/* Against the plainest model: a list of due times. Distances of all magnitudes, steps of all sizes.
- */
+/* A machine that slept for a day: 2 * 10^10 ticks, which nobody could walk one by one. */
+static void test_long_sleep(void **state)
+{
+	const uint64_t day_ns = 86400ull * 1000000000;
+	struct alarm first, second;
+
+	(void)state;
+	set(&first, START_NS + day_ns / 2);
+	set(&second, START_NS + 2 * day_ns);
+	assert_int_equal(base_wheel_advance(&wheel, START_NS + day_ns), 1);
+	assert_int_equal(first.fired, 1);
+	assert_int_equal(second.fired, 0);
+	assert_int_equal(base_wheel_advance(&wheel, START_NS + 2 * day_ns + TICK_NS), 1);
+}
+
+/* Against the plainest model: a list of due times. Distances of all magnitudes, steps of all sizes. */
 static void test_random(void **state)
 {
 	enum { N = 200 };
@@ -336,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup(test_rearm_in_callback, setup),
 		cmocka_unit_test_setup(test_stop_in_callback, setup),
 		cmocka_unit_test_setup(test_order, setup),
+		cmocka_unit_test_setup(test_long_sleep, setup),
 		cmocka_unit_test_setup(test_random, setup),
 	};
 
