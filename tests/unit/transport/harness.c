@@ -311,7 +311,8 @@ int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state)
 		[TP_QPS_INIT] = TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS,
 		[TP_QPS_RTR] = TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
 			TP_QP_MIN_RNR_TIMER,
-		[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
+		[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
+			TP_QP_MAX_QP_RD_ATOMIC,
 		[TP_QPS_ERR] = 0,
 	};
 	struct tp_qp_attr attr;
@@ -367,7 +368,8 @@ static void make_side(struct hx_world *w, int i)
 	struct hx_side *s = &w->side[i];
 	struct tp_mr_attr mr = {
 		.pd = HX_PD,
-		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC,
+		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
+			TP_ACCESS_REMOTE_ATOMIC,
 		.iova = HX_IOVA,
 		.bytes = HX_MEM_BYTES,
 		.as = s,

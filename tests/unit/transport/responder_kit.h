@@ -36,7 +36,8 @@ static inline uint64_t post_recv(struct hx_world *w, uint32_t n_bytes)
 
 static inline struct wire_pkt request(const struct hx_world *w, uint8_t opcode, uint32_t psn)
 {
-	struct wire_pkt pkt = {.opcode = opcode, .psn = psn, .ack_req = 1, .va = HX_IOVA + 4096, .rkey = w->side[1].key};
+	struct wire_pkt pkt = {.opcode = opcode, .psn = psn, .ack_req = 1, .va = HX_IOVA + 4096,
+		.rkey = w->side[1].key};
 
 	return pkt;
 }

@@ -75,7 +75,7 @@ static void test_region_rights(void **state)
 		one_remote(w, op, region(w, TP_ACCESS_LOCAL_WRITE | all, HX_PD + 1), HX_IOVA, 8);
 		expect_access_nak(w);
 		w = alone(256);
-		one_remote(w, op, region(w, TP_ACCESS_LOCAL_WRITE | remote_ops[i].access, HX_PD), HX_IOVA + 4096 - 8, 8);
+		one_remote(w, op, region(w, TP_ACCESS_LOCAL_WRITE | remote_ops[i].access, HX_PD), HX_IOVA + 4088, 8);
 		assert_int_equal(hx_last(w, 1)->syndrome, 0x1f);
 		hx_free(w);
 	}
@@ -248,7 +248,10 @@ static void test_receive_memory(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct hx_world *w = alone(256);
 
-		sge.lkey = i == 0 ? 0x1234 : region(w, i == 1 ? TP_ACCESS_REMOTE_READ : TP_ACCESS_LOCAL_WRITE, HX_PD + 9);
+		/* No region, one that may not be written, one of another protection domain. */
+		sge.lkey = 0x1234;
+		if (i != 0)
+			sge.lkey = region(w, i == 1 ? 0 : TP_ACCESS_LOCAL_WRITE, i == 1 ? HX_PD : HX_PD + 9);
 		hx_recv_raw(responder(w), &sge, 1);
 		send(w, WIRE_RC_SEND_ONLY, P, 8);
 		expect_fatal(w, 0x63, P, TP_WC_LOC_PROT_ERR);
@@ -363,7 +366,8 @@ static void test_memory_fails(void **state)
 
 static uint32_t invalidatable(struct hx_world *w)
 {
-	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE, .iova = HX_IOVA,
+	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE,
+		.iova = HX_IOVA,
 		.addr = (uintptr_t)w->side[1].mem, .bytes = 4096, .direct = w->side[1].mem, .invalidatable = true};
 	uint32_t key;
 

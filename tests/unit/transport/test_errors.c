@@ -78,7 +78,8 @@ static void test_bad_local_memory(void **state)
 			TP_WC_LOC_PROT_ERR);
 		w = make(false);
 		one_sge(wqe_of(w, opcodes[i]), w,
-			(struct tp_sge){HX_IOVA, 8, region(w, TP_ACCESS_LOCAL_WRITE, HX_PD + 1, true)}, TP_WC_LOC_PROT_ERR);
+			(struct tp_sge){HX_IOVA, 8, region(w, TP_ACCESS_LOCAL_WRITE, HX_PD + 1, true)},
+			TP_WC_LOC_PROT_ERR);
 	}
 }
 
@@ -167,7 +168,8 @@ static void test_copy_fails_for_one_only(void **state)
 {
 	struct hx_options o = {.mtu = 256, .copied = true, .n_qps = 2};
 	struct hx_world *w = hx_new(&o);
-	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE, .iova = HX_IOVA,
+	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE,
+		.iova = HX_IOVA,
 		.addr = (uintptr_t)w->side[1].mem, .bytes = 4096, .as = &w->side[1], .direct = w->side[1].mem};
 	struct tp_send_wqe wqe = wqe_of(w, TP_WR_WRITE);
 	struct hx_piece piece = {0, 64};

@@ -24,7 +24,8 @@ static uint32_t open_region(struct hx_world *w)
 	struct hx_side *s = &w->side[1];
 	struct tp_mr_attr attr = {
 		.pd = HX_PD,
-		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_REMOTE_READ,
+		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_ATOMIC |
+			TP_ACCESS_REMOTE_READ,
 		.iova = HX_IOVA + OPEN_OFF,
 		.addr = (uintptr_t)s->mem + OPEN_OFF,
 		.bytes = OPEN,
@@ -60,7 +61,8 @@ static uint8_t some_opcode(struct hx_world *w)
 /* A packet to either side near the PSNs that side expects, so that most get past the first check. */
 static void attack(struct hx_world *w)
 {
-	static const uint8_t syndromes[] = {0x1f, 0x1f, 0x1f, 0x00, 0x20, 0x2c, 0x60, 0x60, 0x61, 0x63, 0x7f, 0x80, 0x40};
+	static const uint8_t syndromes[] = {0x1f, 0x1f, 0x1f, 0x00, 0x20, 0x2c, 0x60, 0x60, 0x61, 0x63, 0x7f, 0x80,
+		0x40};
 	int to = hx_random(w, 3) == 0 ? 0 : 1;
 	struct tp_qp_attr attr;
 	uint32_t n = hx_random(w, 2) != 0 ? w->o.mtu : some_length(w) % 4200;

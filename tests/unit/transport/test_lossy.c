@@ -41,7 +41,8 @@ static uint32_t slot_of(uint32_t qp, uint32_t i)
 
 static void plan(struct run *r, uint32_t qp, int side)
 {
-	static const enum tp_wr_opcode opcodes[] = {TP_WR_SEND, TP_WR_SEND_IMM, TP_WR_WRITE, TP_WR_WRITE, TP_WR_WRITE_IMM,
+	static const enum tp_wr_opcode opcodes[] = {TP_WR_SEND, TP_WR_SEND_IMM, TP_WR_WRITE, TP_WR_WRITE,
+		TP_WR_WRITE_IMM,
 		TP_WR_READ, TP_WR_READ, TP_WR_FETCH_ADD};
 	struct hx_world *w = r->w;
 
@@ -53,7 +54,8 @@ static void plan(struct run *r, uint32_t qp, int side)
 		op->bytes = hx_random(w, MAX_BYTES / 2 + 1);
 		if (hx_random(w, 8) == 0)
 			op->bytes = 0;
-		op->takes_recv = op->opcode == TP_WR_SEND || op->opcode == TP_WR_SEND_IMM || op->opcode == TP_WR_WRITE_IMM;
+		op->takes_recv = op->opcode == TP_WR_SEND || op->opcode == TP_WR_SEND_IMM ||
+			op->opcode == TP_WR_WRITE_IMM;
 	}
 }
 

@@ -20,11 +20,13 @@ static const struct row rows[] = {
 	{TP_QPS_INIT, TP_QPS_ERR, 0, 0},
 	{TP_QPS_INIT, TP_QPS_INIT, 0, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
 	{TP_QPS_INIT, TP_QPS_RTR,
-		TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER,
+		TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
+			TP_QP_MIN_RNR_TIMER,
 		TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX},
 	{TP_QPS_RTR, TP_QPS_RESET, 0, 0},
 	{TP_QPS_RTR, TP_QPS_ERR, 0, 0},
-	{TP_QPS_RTR, TP_QPS_RTS, TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
+	{TP_QPS_RTR, TP_QPS_RTS, TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
+		TP_QP_MAX_QP_RD_ATOMIC,
 		TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER},
 	{TP_QPS_RTS, TP_QPS_RESET, 0, 0},
 	{TP_QPS_RTS, TP_QPS_ERR, 0, 0},
@@ -210,7 +212,8 @@ static void test_values_to_rts(void **state)
 
 static void test_query(void **state)
 {
-	struct hx_options o = {.mtu = 512, .psn = 0x123456, .timeout = 12, .retry_cnt = 3, .rnr_retry = 2, .min_rnr_timer = 17,
+	struct hx_options o = {.mtu = 512, .psn = 0x123456, .timeout = 12, .retry_cnt = 3, .rnr_retry = 2,
+		.min_rnr_timer = 17,
 		.rd_atomic = 5, .dest_rd_atomic = 6};
 	struct hx_world *w = hx_new(&o);
 	struct tp_qp_attr attr;
@@ -238,7 +241,8 @@ static void test_create(void **state)
 	struct hx_options o = {0};
 	struct hx_world *w = hx_new(&o);
 	struct tp *tp = w->side[0].tp;
-	struct tp_qp_init init = {.type = TP_QPT_RC, .sq_depth = 1, .rq_depth = 1, .max_send_sge = 1, .max_recv_sge = 1};
+	struct tp_qp_init init = {.type = TP_QPT_RC, .sq_depth = 1, .rq_depth = 1, .max_send_sge = 1,
+		.max_recv_sge = 1};
 	struct tp_qp *qp, *made[16];
 	uint32_t qpn, n = 0;
 

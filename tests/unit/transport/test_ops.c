@@ -7,7 +7,8 @@ static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 /* Sizes around everything that could matter at an MTU: empty, pad counts, multiples, the 32-packet burst. */
 static uint32_t sizes_of(uint32_t mtu, uint32_t *sizes)
 {
-	const uint32_t all[] = {0, 1, 2, 3, 4, 5, mtu - 1, mtu, mtu + 1, 2 * mtu - 3, 2 * mtu, 3 * mtu + 2, 32 * mtu - 1,
+	const uint32_t all[] = {0, 1, 2, 3, 4, 5, mtu - 1, mtu, mtu + 1, 2 * mtu - 3, 2 * mtu, 3 * mtu + 2,
+		32 * mtu - 1,
 		32 * mtu, 32 * mtu + 1, 70 * mtu + 13};
 	uint32_t n = sizeof(all) / sizeof(all[0]);
 

@@ -132,7 +132,8 @@ static void test_read_in_pieces(void **state)
 	hx_run(w, HX_MS);
 	assert_int_equal(emitted(w), 1);
 	for (uint32_t i = 0; i < 32; i++)
-		answer(w, i == 0 ? WIRE_RC_READ_RESP_FIRST : i == 31 ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE,
+		answer(w,
+			i == 0 ? WIRE_RC_READ_RESP_FIRST : i == 31 ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE,
 			P + i, 0x1f, 256);
 	assert_int_equal(emitted(w), 3);
 	assert_int_equal(w->log[1].pkt.psn, P + 32);
@@ -182,7 +183,8 @@ static void test_reads_of_client_memory(void **state)
 static void test_longest_read(void **state)
 {
 	struct hx_world *w = plain();
-	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE, .iova = 0, .addr = 4096, .bytes = 1ull << 40,
+	struct tp_mr_attr attr = {.pd = HX_PD, .access = TP_ACCESS_LOCAL_WRITE, .iova = 0, .addr = 4096,
+		.bytes = 1ull << 40,
 		.as = &w->side[0]};
 	struct tp_send_wqe wqe = {.opcode = TP_WR_READ, .remote_addr = 1, .rkey = 5};
 	struct tp_sge sge = {.addr = 64, .bytes = 1u << 31};
