@@ -56,8 +56,9 @@ cm_pair "rping IPv6, data checked" 20 "rping -s -a $B6 -V -C 50 -S 4000" "rping 
 cm_pair "ucmatose, 4 connections" 20 "ucmatose -b $B4 -c 4 -C 20 -S 1000" "ucmatose -s $B4 -c 4 -C 20 -S 1000"
 cm_pair "rdma_server and rdma_client" 20 "rdma_server -s $B4" "rdma_client -s $B4"
 
-verify "1 B to 8 MiB, 8 QPs, IPv4, MTU 1024, verified" 100 $V4 1024 -q 8 -s 8388608
-verify "1 B to 1 MiB, 4 QPs, IPv6, MTU 4096, events, verified" 60 $V6 4096 -q 4 -s 1048579 -e
+verify "1 B to 1 MiB, 8 QPs, IPv4, MTU 1024, verified" 60 $V4 1024 -q 8 -s 1048579
+verify "1 B to 8 MiB, 2 QPs, IPv4, MTU 4096, verified" 60 $V4 4096 -q 2 -s 8388608
+verify "1 B to 256 KiB, 4 QPs, IPv6, MTU 2048, events, verified" 60 $V6 2048 -q 4 -s 262144 -e
 verify "1 B to 64 KiB, 1 QP, IPv4, MTU 256, verified" 30 $V4 256 -q 1 -s 65537
 
 roced_stop A

@@ -205,7 +205,7 @@ wire_impaired() {
 # The vdev of a port on interface `port`. A frame of the ring must hold MTU + headers, and the
 # driver's default of 2048 does not hold a path MTU above 1024.
 af_packet_device() {
-	echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=512,qpairs=1"
+	echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=2048,qpairs=1"
 }
 
 # roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format
