@@ -75,8 +75,8 @@ static void check_worker(struct config_reader *reader, uint32_t w, uint64_t take
 		if (port < 0 || rx->queue > 63)
 			continue;
 		if ((taken[port] & (1ull << rx->queue)) != 0)
-			config_error(reader, &rx->at, "workers[%u].rx[%u]: queue %u of port \"%s\" is polled twice", w, r,
-				rx->queue, rx->port);
+			config_error(reader, &rx->at, "workers[%u].rx[%u]: queue %u of port \"%s\" is polled twice", w,
+				r, rx->queue, rx->port);
 		taken[port] |= 1ull << rx->queue;
 	}
 }
@@ -95,8 +95,8 @@ static void check_queues(struct config_reader *reader, uint32_t p, uint64_t take
 	if (taken == 0)
 		config_error(reader, &port->at, "ports[%u]: no worker polls \"%s\"", p, port->name);
 	else if (n < 64 && (taken >> n) != 0)
-		config_error(reader, &port->at, "ports[%u]: queues of \"%s\" must be polled from 0 on, queue %u is not", p,
-			port->name, n);
+		config_error(reader, &port->at, "ports[%u]: queues of \"%s\" must be polled from 0 on, queue %u is not",
+			p, port->name, n);
 }
 
 static void check_port(struct config_reader *reader, uint32_t p)
@@ -110,10 +110,11 @@ static void check_port(struct config_reader *reader, uint32_t p)
 	for (uint32_t q = 0; q < p; q++) {
 		net_device_name(config->ports[q].device, other, sizeof(other));
 		if (port->name[0] != '\0' && !strcmp(port->name, config->ports[q].name))
-			config_error(reader, &port->at, "ports[%u].name: \"%s\" is used by ports[%u] too", p, port->name, q);
+			config_error(
+				reader, &port->at, "ports[%u].name: \"%s\" is used by ports[%u] too", p, port->name, q);
 		if (mine[0] != '\0' && !strcmp(mine, other))
-			config_error(reader, &port->at, "ports[%u].device: \"%s\" is used by ports[%u] too, give another "
-				"number", p, mine, q);
+			config_error(reader, &port->at,
+				"ports[%u].device: \"%s\" is used by ports[%u] too, give another number", p, mine, q);
 	}
 	if (port->device[0] != '\0' && port->mtu != 0 && port->n_rx_queues != 0 &&
 		net_driver_check(&need, msg) != 0)
@@ -157,22 +158,26 @@ static void check_gateway(struct config_reader *reader, uint32_t d, const char *
 		"devices[%u].%s: must be in the network of one of the device's addresses", d, key);
 }
 
+/* Compares one address with the first n of another device (or of the same, those before it). */
+static void check_addr_taken(struct config_reader *reader, uint32_t d, uint32_t i, uint32_t e, uint32_t n)
+{
+	const struct config_device *device = &reader->config->devices[d], *other = &reader->config->devices[e];
+
+	for (uint32_t j = 0; j < n; j++) {
+		if (memcmp(&device->addrs[i].addr, &other->addrs[j].addr, 16) == 0)
+			config_error(reader, &device->at, "devices[%u].addresses[%u]: is devices[%u].addresses[%u] too", d,
+				i, e, j);
+	}
+}
+
 static void check_addrs(struct config_reader *reader, uint32_t d)
 {
 	const struct config *config = reader->config;
-	const struct config_device *device = &config->devices[d];
 
-	for (uint32_t i = 0; i < device->n_addrs; i++) {
-		for (uint32_t e = 0; e <= d; e++) {
-			const struct config_device *other = &config->devices[e];
-			uint32_t n = e == d ? i : other->n_addrs;
-
-			for (uint32_t j = 0; j < n; j++) {
-				if (memcmp(&device->addrs[i].addr, &other->addrs[j].addr, 16) == 0)
-					config_error(reader, &device->at,
-						"devices[%u].addresses[%u]: is devices[%u].addresses[%u] too", d, i, e, j);
-			}
-		}
+	for (uint32_t i = 0; i < config->devices[d].n_addrs; i++) {
+		for (uint32_t e = 0; e < d; e++)
+			check_addr_taken(reader, d, i, e, config->devices[e].n_addrs);
+		check_addr_taken(reader, d, i, d, i);
 	}
 }
 
@@ -198,7 +203,8 @@ static void check_device(struct config_reader *reader, uint32_t d)
 	if (port < 0)
 		return;
 	device->port_index = (uint32_t)port;
-	if (config->ports[port].mtu != 0 && device->mtu + (device->mtu != 0 ? ROCE_OVERHEAD : 0) > config->ports[port].mtu)
+	if (config->ports[port].mtu != 0 &&
+		device->mtu + (device->mtu != 0 ? ROCE_OVERHEAD : 0) > config->ports[port].mtu)
 		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u, port \"%s\" has %u", d,
 			device->mtu, device->mtu + ROCE_OVERHEAD, device->port, config->ports[port].mtu);
 }

@@ -16,8 +16,9 @@ static void dump_drops(const char *who, uint32_t index, const uint64_t drops[BAS
 
 static void dump_tp(uint32_t index, const struct tp_counters *c)
 {
-	log_line(LOG_NOTICE, "transport %u: rx_pkts %" PRIu64 " tx_pkts %" PRIu64 " rx_bytes %" PRIu64 " tx_bytes %" PRIu64,
-		index, c->rx_pkts, c->tx_pkts, c->rx_bytes, c->tx_bytes);
+	log_line(LOG_NOTICE,
+		"transport %u: rx_pkts %" PRIu64 " tx_pkts %" PRIu64 " rx_bytes %" PRIu64 " tx_bytes %" PRIu64, index,
+		c->rx_pkts, c->tx_pkts, c->rx_bytes, c->tx_bytes);
 	log_line(LOG_NOTICE, "transport %u: retransmits %" PRIu64 " ack_timeouts %" PRIu64 " duplicates %" PRIu64
 		" rnr_naks_sent %" PRIu64 " rnr_naks_received %" PRIu64 " seq_naks_sent %" PRIu64
 		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64, index, c->retransmits, c->ack_timeouts,
@@ -37,7 +38,8 @@ static void dump_worker(const struct worker *worker)
 		const struct rte_node *node = rte_graph_node_get_by_name(worker->graph->name, nodes_all[i]->name);
 		uint64_t objs = node->total_objs;
 
-		log_line(LOG_NOTICE, "worker %u: node %-9s packets %" PRIu64 " calls %" PRIu64 " cycles/packet %" PRIu64,
+		log_line(LOG_NOTICE,
+			"worker %u: node %-9s packets %" PRIu64 " calls %" PRIu64 " cycles/packet %" PRIu64,
 			worker->index, node->name, objs, node->total_calls, objs != 0 ? node->total_cycles / objs : 0);
 	}
 	dump_drops("worker", worker->index, c->drops);
@@ -51,9 +53,11 @@ static void dump_port(const struct port *port)
 
 	path_neigh_get_stats(port->neigh, &n);
 	if (rte_eth_stats_get(port->id, &s) == 0)
-		log_line(LOG_NOTICE, "port \"%s\": %s rx %" PRIu64 " missed %" PRIu64 " errors %" PRIu64 " nombuf %" PRIu64
-			" tx %" PRIu64 " errors %" PRIu64, port->config->name, port->up ? "up" : "down", s.ipackets,
-			s.imissed, s.ierrors, s.rx_nombuf, s.opackets, s.oerrors);
+		log_line(LOG_NOTICE,
+			"port \"%s\": %s rx %" PRIu64 " missed %" PRIu64 " errors %" PRIu64 " nombuf %" PRIu64
+			" tx %" PRIu64 " errors %" PRIu64,
+			port->config->name, port->up ? "up" : "down", s.ipackets, s.imissed, s.ierrors, s.rx_nombuf,
+			s.opackets, s.oerrors);
 	log_line(LOG_NOTICE, "port \"%s\": neighbours %u asked %" PRIu64 " learned %" PRIu64 " failed %" PRIu64,
 		port->config->name, n.entries, n.tx_requests, n.rx_used, n.failures);
 }
@@ -64,16 +68,20 @@ void dump_counters(const struct roced *roced)
 	struct vd_stats s;
 
 	vd_stats(roced->vd, &s);
-	log_line(LOG_NOTICE, "main: punted %" PRIu64 " arp_replies %" PRIu64 " nd_replies %" PRIu64 " echo_replies %" PRIu64
-		" mads_received %" PRIu64 " mads_sent %" PRIu64 " mads_lost %" PRIu64 " frames_lost %" PRIu64, c->punted,
-		c->arp_replies, c->nd_replies, c->echo_replies, c->mads_received, c->mads_sent, c->mads_lost,
+	log_line(LOG_NOTICE,
+		"main: punted %" PRIu64 " arp_replies %" PRIu64 " nd_replies %" PRIu64 " echo_replies %" PRIu64
+		" mads_received %" PRIu64 " mads_sent %" PRIu64 " mads_lost %" PRIu64 " frames_lost %" PRIu64,
+		c->punted, c->arp_replies, c->nd_replies, c->echo_replies, c->mads_received, c->mads_sent, c->mads_lost,
 		c->frames_lost);
 	dump_drops("main", 0, c->drops);
-	log_line(LOG_NOTICE, "verbs: sessions %u contexts %u pds %u mrs %u cqs %u qps %u ahs %u cm_ids %u requests %" PRIu64
-		" bad_requests %" PRIu64, s.sessions, s.contexts, s.pds, s.mrs, s.cqs, s.qps, s.ahs, s.cm_ids,
-		s.requests, s.bad_requests);
-	log_line(LOG_NOTICE, "verbs: bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
-		" events_lost %" PRIu64, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
+	log_line(LOG_NOTICE,
+		"verbs: sessions %u contexts %u pds %u mrs %u cqs %u qps %u ahs %u cm_ids %u requests %" PRIu64
+		" bad_requests %" PRIu64,
+		s.sessions, s.contexts, s.pds, s.mrs, s.cqs, s.qps, s.ahs, s.cm_ids, s.requests, s.bad_requests);
+	log_line(LOG_NOTICE,
+		"verbs: bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
+		" events_lost %" PRIu64,
+		s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

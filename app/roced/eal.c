@@ -81,8 +81,8 @@ static int check_cpus(const char *who, const char *cpus)
 			if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &set))
 				continue;
 			allowed_cpus(allowed, sizeof(allowed));
-			log_line(LOG_ERR, "%s: there is no CPU %lu for this process, give some of cpus = \"%s\"", who, cpu,
-				allowed);
+			log_line(LOG_ERR, "%s: there is no CPU %lu for this process, give some of cpus = \"%s\"", who,
+				cpu, allowed);
 			return -EINVAL;
 		}
 		c = *end == ',' ? end + 1 : end;

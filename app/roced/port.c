@@ -140,9 +140,10 @@ static int configure(struct port *port, struct rte_eth_dev_info *info)
 	int rc;
 
 	if (config->n_rx_queues > info->max_rx_queues || n_tx > info->max_tx_queues) {
-		log_line(LOG_ERR, "port \"%s\": %u receive and %u transmit queues are needed (one for each worker), the "
-			"device has %u and %u", config->name, config->n_rx_queues, n_tx, info->max_rx_queues,
-			info->max_tx_queues);
+		log_line(LOG_ERR,
+			"port \"%s\": %u receive and %u transmit queues are needed (one for each worker), the "
+			"device has %u and %u",
+			config->name, config->n_rx_queues, n_tx, info->max_rx_queues, info->max_tx_queues);
 		return -EINVAL;
 	}
 	if (config->n_rx_queues > 1 && info->flow_type_rss_offloads != 0) {
@@ -231,8 +232,10 @@ static void set_filters(struct port *port)
 	if (rte_eth_allmulticast_enable(port->id) != 0)
 		all = true;
 	if (all && rte_eth_promiscuous_enable(port->id) != 0)
-		log_line(LOG_NOTICE, "port \"%s\": the driver cannot be told to receive all frames; if peers do not reach "
-			"this port, look there", port->config->name);
+		log_line(LOG_NOTICE,
+			"port \"%s\": the driver cannot be told to receive all frames; if peers do not reach "
+			"this port, look there",
+			port->config->name);
 }
 
 static int set_mtu(const struct port *port)

@@ -79,7 +79,8 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 
 /* ---- sending ---- */
 
-static uint32_t send_burst(const struct worker *worker, const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
+static uint32_t send_burst(
+	const struct worker *worker, const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
 {
 	uint32_t done = 0;
 
@@ -415,7 +416,8 @@ static int make_queues(struct worker *worker)
 
 int worker_create(struct roced *roced, uint32_t index)
 {
-	struct worker *worker = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*worker), RTE_CACHE_LINE_SIZE));
+	struct worker *worker =
+		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*worker), RTE_CACHE_LINE_SIZE));
 	int rc;
 
 	if (worker == NULL)

@@ -72,8 +72,8 @@ static int check_af_packet(const struct net_need *need, char msg[NET_MSG_BYTES])
 	if (need_iface(need, msg) != 0)
 		return -EINVAL;
 	if (framesz < need->mtu_bytes + ETH_OVERHEAD + AF_PACKET_OVERHEAD) {
-		snprintf(msg, NET_MSG_BYTES, "framesz=%u does not hold an MTU of %u, give framesz=%u,blocksz=%u", framesz,
-			need->mtu_bytes, want, want * 8);
+		snprintf(msg, NET_MSG_BYTES, "framesz=%u does not hold an MTU of %u, give framesz=%u,blocksz=%u",
+			framesz, need->mtu_bytes, want, want * 8);
 		return -EINVAL;
 	}
 	if (framesz % 16 != 0 || blocksz == 0 || blocksz % PAGE_BYTES != 0 || blocksz % framesz != 0) {

@@ -114,8 +114,10 @@ static const struct bad bad_cases[] = {
 		"workers[0].rx[1]: queue 0 of port \"p0\" is polled twice", 1},
 	{EAL "workers = ( { lcore = 1; rx = ( { port = \"p0\"; queue = 1; } ); } );\n" PORTS DEVICES, 3,
 		"queues of \"p0\" must be polled from 0 on, queue 0 is not", 1},
-	{EAL WORKERS "ports = ( { name = \"p\"; device = \"net_tap0\"; },\n { name = \"p\"; device = \"net_tap0\"; } );\n"
-		"devices = ( { name = \"d\"; port = \"p\"; } );\n", 4, "ports[1].name: \"p\" is used by ports[0] too", 4},
+	{EAL WORKERS
+		"ports = ( { name = \"p\"; device = \"net_tap0\"; },\n { name = \"p\"; device = \"net_tap0\"; } );\n"
+		"devices = ( { name = \"d\"; port = \"p\"; } );\n",
+		4, "ports[1].name: \"p\" is used by ports[0] too", 4},
 	{EAL WORKERS PORTS "devices = ( { name = \"d\"; port = \"p0\"; },\n { name = \"d\"; port = \"p0\"; } );\n", 5,
 		"devices[1].name: \"d\" is used by devices[0] too", 1},
 	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1/24\", \"10.0.0.1/8\" ];"), 4,
@@ -132,13 +134,16 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e,framesz=8192\"; mtu = 4200;") DEVICES, 3,
 		"blocksz=4096 must be a multiple of 4096 and of framesz=8192", 1},
 	{EAL WORKERS PORT("device = \"net_af_packet0\";") DEVICES, 3, "needs iface=NAME", 1},
-	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200", 1},
-	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500", 1},
+	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200",
+		1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500",
+		1},
 	{EAL WORKERS PORT("device = \"net_memif0,role=boss\";") DEVICES, 3, "role=boss must be server or client", 1},
 	{EAL WORKERS PORT("device = \"net_memif0\"; mtu = 4200;") DEVICES, 3, "give bsize=8192", 1},
 	{EAL WORKERS PORT("device = \"net_virtio_user0\";") DEVICES, 3, "needs path=/dev/vhost-net", 1},
 	{EAL WORKERS PORT("device = \"net_pcap0\";") DEVICES, 3, "needs rx_pcap=FILE", 1},
-	{EAL WORKERS PORT("device = \"net_tap0,ifcae=t\";") DEVICES, 3, "unknown argument 'ifcae', net_tap takes: iface", 1},
+	{EAL WORKERS PORT("device = \"net_tap0,ifcae=t\";") DEVICES, 3,
+		"unknown argument 'ifcae', net_tap takes: iface", 1},
 	{EAL WORKERS PORT("device = \"eth0\";") DEVICES, 3, "is no PCI address and none of net_af_packetN", 1},
 	{EAL "workers = ( { lcore = 1; }, { lcore = 2; } );\n" PORT("device = \"net_af_packet0,iface=e\";") DEVICES, 3,
 		"has 1 queue pairs, but the workers need 2: give qpairs=2", 1},
@@ -160,8 +165,8 @@ static void test_bad_files(void **state)
 
 		snprintf(line, sizeof(line), ":%u: ", bad->line);
 		if (strstr(out, bad->want) == NULL || strstr(out, line) == NULL || n != bad->n_errors)
-			print_error("case %zu, failure %d: want %u errors, line %u and \"%s\", got %u:\n%s", i, ++failures,
-				bad->n_errors, bad->line, bad->want, n, out);
+			print_error("case %zu, failure %d: want %u errors, line %u and \"%s\", got %u:\n%s", i,
+				++failures, bad->n_errors, bad->line, bad->want, n, out);
 		free(out);
 	}
 	assert_int_equal(failures, 0);

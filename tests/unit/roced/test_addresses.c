@@ -87,8 +87,9 @@ static void test_link_local_configured(void **state)
 /* Addresses belong to a VLAN; a priority tag (VLAN 0) is none (IEEE 802.1Q, 9.6). */
 static void test_find_addr(void **state)
 {
-	struct roced *roced = daemon_with("devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1\" ]; },\n"
-					  "{ name = \"b\"; port = \"p\"; addresses = [ \"10.0.1.1\" ]; vlan = 30; priority = 5; } );\n");
+	struct roced *roced = daemon_with(
+		"devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1\" ]; },\n"
+		"{ name = \"b\"; port = \"p\"; addresses = [ \"10.0.1.1\" ]; vlan = 30; priority = 5; } );\n");
 	const struct port *port = &roced->ports[0];
 	struct wire_addr a = addr("10.0.0.1"), b = addr("10.0.1.1"), other = addr("10.0.0.2");
 
@@ -144,8 +145,8 @@ static void test_next_hop_without_gateway(void **state)
 	};
 
 	(void)state;
-	check_hops("devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1/20\", \"fd00::1/64\" ]; } );\n", hops,
-		sizeof(hops) / sizeof(hops[0]));
+	check_hops("devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1/20\", \"fd00::1/64\" ]; } );\n",
+		hops, sizeof(hops) / sizeof(hops[0]));
 }
 
 static void test_next_hop_with_gateways(void **state)
