@@ -11,11 +11,11 @@
 
 #define N_SEEDS     150
 #define N_OPS       60
-#define MAX_BYTES   4200u
-#define SRC_BYTES   (256u << 10)
+#define AREA_BYTES  (256u << 10)           /* of each kind, for all operations of a side */
+#define SRC_BYTES   AREA_BYTES
 #define DST_OFF     SRC_BYTES              /* where the peer writes and sends to */
-#define READ_OFF    (DST_OFF + (256u << 10))
-#define COUNTER_OFF (READ_OFF + (256u << 10))
+#define READ_OFF    (DST_OFF + AREA_BYTES)
+#define COUNTER_OFF (READ_OFF + AREA_BYTES)
 #define RESULT_OFF  (COUNTER_OFF + 64)
 
 struct op {
@@ -27,6 +27,8 @@ struct op {
 
 struct run {
 	struct hx_world *w;
+	uint32_t n_ops;                        /* of each queue pair and side */
+	uint32_t max_bytes;
 	struct op ops[HX_QPS][2][N_OPS];       /* by queue pair and posting side */
 };
 
@@ -34,9 +36,9 @@ static uint64_t first_seed = 1, n_seeds = N_SEEDS;
 static uint64_t running_seed;
 static struct tp_counters total;   /* shows that the faults were there */
 
-static uint32_t slot_of(uint32_t qp, uint32_t i)
+static uint32_t slot_of(const struct run *r, uint32_t qp, uint32_t i)
 {
-	return (qp * N_OPS + i) * MAX_BYTES / 2;
+	return (qp * r->n_ops + i) * r->max_bytes;
 }
 
 static void plan(struct run *r, uint32_t qp, int side)
@@ -46,12 +48,12 @@ static void plan(struct run *r, uint32_t qp, int side)
 		TP_WR_READ, TP_WR_READ, TP_WR_FETCH_ADD};
 	struct hx_world *w = r->w;
 
-	for (uint32_t i = 0; i < N_OPS; i++) {
+	for (uint32_t i = 0; i < r->n_ops; i++) {
 		struct op *op = &r->ops[qp][side][i];
 
 		op->opcode = opcodes[hx_random(w, 8)];
-		op->src = hx_random(w, SRC_BYTES - MAX_BYTES);
-		op->bytes = hx_random(w, MAX_BYTES / 2 + 1);
+		op->src = hx_random(w, SRC_BYTES - r->max_bytes);
+		op->bytes = hx_random(w, r->max_bytes + 1);
 		if (hx_random(w, 8) == 0)
 			op->bytes = 0;
 		op->takes_recv = op->opcode == TP_WR_SEND || op->opcode == TP_WR_SEND_IMM ||
@@ -68,13 +70,13 @@ static void post_op(struct run *r, uint32_t qp, int side, uint32_t i)
 		.rkey = r->w->side[!side].key,
 		.imm = i,
 		.flags = hx_random(r->w, 8) == 0 ? TP_SEND_FENCE : 0,
-		.remote_addr = HX_IOVA + DST_OFF + slot_of(qp, i),
+		.remote_addr = HX_IOVA + DST_OFF + slot_of(r, qp, i),
 	};
 	struct hx_piece pieces[2] = {{op->src, op->bytes / 2}, {op->src + op->bytes / 2, op->bytes - op->bytes / 2}};
 
 	if (op->opcode == TP_WR_READ) {
 		wqe.remote_addr = HX_IOVA + op->src;
-		pieces[0].off = READ_OFF + slot_of(qp, i);
+		pieces[0].off = READ_OFF + slot_of(r, qp, i);
 		pieces[1].off = pieces[0].off + op->bytes / 2;
 	}
 	if (op->opcode == TP_WR_FETCH_ADD) {
@@ -92,7 +94,7 @@ static void post_recvs(struct run *r, uint32_t qp, int side, uint32_t from, uint
 {
 	for (uint32_t i = from; i < to; i++) {
 		struct op *op = &r->ops[qp][!side][i];
-		struct hx_piece piece = {DST_OFF + slot_of(qp, i), MAX_BYTES / 2};
+		struct hx_piece piece = {DST_OFF + slot_of(r, qp, i), r->max_bytes};
 
 		if (op->takes_recv)
 			op->recv_id = hx_recv(&r->w->side[side].qps[qp], &piece, 1);
@@ -117,7 +119,7 @@ static void check_op(const struct run *r, uint32_t qp, int side, uint32_t i, uin
 
 	switch (op->opcode) {
 	case TP_WR_READ:
-		assert_memory_equal(here->mem + READ_OFF + slot_of(qp, i), there->mem + op->src, op->bytes);
+		assert_memory_equal(here->mem + READ_OFF + slot_of(r, qp, i), there->mem + op->src, op->bytes);
 		break;
 	case TP_WR_FETCH_ADD:
 		memcpy(&result, here->mem + RESULT_OFF + (qp * N_OPS + i) * 8, 8);
@@ -125,7 +127,7 @@ static void check_op(const struct run *r, uint32_t qp, int side, uint32_t i, uin
 		(*added)++;
 		break;
 	default:
-		assert_memory_equal(there->mem + DST_OFF + slot_of(qp, i), here->mem + op->src, op->bytes);
+		assert_memory_equal(there->mem + DST_OFF + slot_of(r, qp, i), here->mem + op->src, op->bytes);
 	}
 }
 
@@ -148,7 +150,7 @@ static void check_side(struct run *r, uint32_t qp, int side)
 	uint32_t sends = 0, recvs = 0;
 	uint64_t added = 0, counter;
 
-	for (uint32_t i = 0; i < N_OPS; i++) {
+	for (uint32_t i = 0; i < r->n_ops; i++) {
 		const struct op *op = &r->ops[qp][side][i];
 		const struct tp_cqe *cqe = next_of(&here->send_cq, &sends, here->qps[qp].qpn);
 
@@ -176,8 +178,8 @@ static void drive(struct run *r, uint32_t n_qps)
 	for (uint32_t half = 0; half < 2; half++) {
 		for (uint32_t qp = 0; qp < n_qps; qp++) {
 			for (int side = 0; side < 2; side++) {
-				post_recvs(r, qp, side, half * N_OPS / 2, (half + 1) * N_OPS / 2);
-				for (uint32_t i = 0; i < N_OPS && half == 0; i++)
+				post_recvs(r, qp, side, half * r->n_ops / 2, (half + 1) * r->n_ops / 2);
+				for (uint32_t i = 0; i < r->n_ops && half == 0; i++)
 					post_op(r, qp, side, i);
 			}
 		}
@@ -221,6 +223,9 @@ static void run_seed(uint64_t seed)
 
 	assert_non_null(r);
 	running_seed = seed;
+	/* Few long messages, which are read in pieces, or many short ones. */
+	r->n_ops = seed % 3 == 0 ? N_OPS / 3 : N_OPS;
+	r->max_bytes = AREA_BYTES / (r->n_ops * o.n_qps);
 	r->w = hx_new(&o);
 	for (int side = 0; side < 2; side++)
 		hx_fill(r->w->side[side].mem, SRC_BYTES, (uint32_t)seed * 2 + (uint32_t)side);
