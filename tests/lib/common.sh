@@ -208,18 +208,19 @@ af_packet_device() {
 	echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=2048,qpairs=1"
 }
 
-# roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format
+# roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format.
+# A suite may set EAL_ARGS and WORKERS (list entries), PORT_KEYS and DEVICE_KEYS (settings) to have others.
 roced_config() {
 	local name=$1 device=$2 mtu=$3 port_mtu=$4 list=
 	shift 4
 	local a
 	for a in "$@"; do list="$list${list:+, }\"$a\""; done
 	cat <<-END
-		eal = { args = ["--no-huge", "-m", "512"]; };
+		eal = { args = [${EAL_ARGS:-"\"--no-huge\", \"-m\", \"512\""}]; };
 		control = { socket = "$tmp_dir/$name.sock"; };
-		workers = ( { lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); } );
-		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; } );
-		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; } );
+		workers = ( ${WORKERS:-"{ lcore = 1; cpus = \"0-1\"; rx = ( { port = \"p0\"; queue = 0; } ); }"} );
+		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; ${PORT_KEYS:-} } );
+		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; ${DEVICE_KEYS:-} } );
 	END
 }
 
@@ -229,6 +230,7 @@ roced_start() {
 	shift
 	roced_config "roced-$where" "$@" >"$conf"
 	rm -f "$tmp_dir/roced-$where.sock"
+	: >"$log" # an earlier daemon's "ready" is not this one's
 	# a simple command, so that $! is the daemon itself and not a shell around it
 	ip netns exec "$(ns "$where")" "$roced_bin" -c "$conf" -f >"$log" 2>&1 &
 	eval "roced_pid_$where=$!"
