@@ -12,6 +12,7 @@
 #define AF_PACKET_OVERHEAD  110   /* TPACKET2 header and alignment in front of the frame, in each ring slot */
 #define AF_PACKET_FRAMESZ   2048  /* the driver's defaults */
 #define AF_PACKET_BLOCKSZ   4096
+#define VIRTIO_OVERHEAD     12    /* virtio_net_hdr with num_buffers; the driver counts it to the frame */
 #define TAP_MTU             1500  /* DPDK lets the driver have no larger one, and it sends no larger frames */
 #define PAGE_BYTES          4096
 /* AF_XDP keeps a whole buffer, headers of pool and mbuf included, in one page. */
@@ -49,6 +50,8 @@ uint32_t net_driver_frame_room(const char *device, uint32_t mtu_bytes)
 		if (framesz > room)
 			room = framesz;
 	}
+	if (strncmp(device, "net_virtio_user", strlen("net_virtio_user")) == 0)
+		room += VIRTIO_OVERHEAD;
 	return room;
 }
 
