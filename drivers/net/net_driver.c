@@ -140,18 +140,24 @@ static int check_memif(const struct net_need *need, char msg[NET_MSG_BYTES])
 }
 
 #define ARGS(...) (const char *const[]){__VA_ARGS__, NULL}
+/* Arguments that DPDK 22.11 does not know: its drivers refuse them with "Operation not permitted". */
+#ifdef NET_NEWER_ARGS
+#define NEWER(...) , __VA_ARGS__
+#else
+#define NEWER(...)
+#endif
 
 static const struct net_driver drivers[] = {
 	{.prefix = "net_af_packet", .max_mtu_bytes = 65000, .equal_queues = true, .iface_arg = "iface",
 		.iface_exists = true, .queues_arg = "qpairs", .check = check_af_packet,
-		.args = ARGS("iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass", "fanout_mode")},
+		.args = ARGS("iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass" NEWER("fanout_mode"))},
 	{.prefix = "net_af_xdp", .max_mtu_bytes = AF_XDP_MTU, .max_room_bytes = AF_XDP_ROOM, .equal_queues = true,
 		.iface_arg = "iface", .iface_exists = true, .queues_arg = "queue_count", .check = need_iface,
 		.args = ARGS("iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget",
-			"force_copy", "use_cni", "dp_path")},
+			"force_copy" NEWER("use_cni", "dp_path"))},
 	{.prefix = "net_tap", .max_mtu_bytes = TAP_MTU, .equal_queues = true, .takes_all = true, .kernel_mac = true,
 		.iface_arg = "iface", .check = check_tap,
-		.args = ARGS("iface", "remote", "mac", "persist")},
+		.args = ARGS("iface", "remote", "mac" NEWER("persist"))},
 	{.prefix = "net_memif", .max_mtu_bytes = 9000, .takes_all = true, .check = check_memif,
 		.args = ARGS("id", "role", "bsize", "rsize", "socket", "mac", "secret", "zero-copy",
 			"socket-abstract", "owner-uid", "owner-gid")},

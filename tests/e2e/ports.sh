@@ -125,6 +125,207 @@ pcap_announced() {
 	grep -q "ARP.*$A4" "$tmp_dir/out.txt" && grep -q "neighbor advertisement.*$A6" "$tmp_dir/out.txt"
 }
 
+# A vhost-user back end in another process: testpmd joins the sockets of both daemons.
+group_virtio_user() {
+	local name="virtio_user: vhost-user back end"
+	command -v dpdk-testpmd >/dev/null || { skip "$name" "dpdk-testpmd is not installed, see tools/deps"; return; }
+	backend_start || { fail "$name starts" "$tmp_dir/testpmd.log"; return; }
+	if both_start "net_virtio_user0,path=$tmp_dir/vhost-a,queues=1" "net_virtio_user0,path=$tmp_dir/vhost-b,queues=1" \
+		4096 4200; then
+		programs "virtio_user" B A "$SIDE_B"
+		both_stop
+	fi
+	backend_stop
+}
+
+# testpmd forwards until its input ends
+backend_start() {
+	local vdevs="--vdev net_vhost0,iface=$tmp_dir/vhost-a,queues=1 --vdev net_vhost1,iface=$tmp_dir/vhost-b,queues=1"
+	mkfifo "$tmp_dir/testpmd.in"
+	# shellcheck disable=SC2086
+	dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --no-telemetry --no-shconf $vdevs -- \
+		--no-mlockall --total-num-mbufs=8192 --mbuf-size=8192 --forward-mode=io --auto-start \
+		<"$tmp_dir/testpmd.in" >"$tmp_dir/testpmd.log" 2>&1 &
+	backend_pid=$!
+	pids+=("$backend_pid")
+	exec 9>"$tmp_dir/testpmd.in"
+	wait_for 10 test -S "$tmp_dir/vhost-b"
+}
+
+backend_stop() {
+	exec 9>&-
+	end_pid "$backend_pid"
+	forget_pid "$backend_pid"
+}
+
+# ------------------------------------------------------------------ hugepages, workers, VLAN
+
+pages_file=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+pages_before=
+
+# Pages are the machine's: as many as there were are given back at the end, whatever happened.
+pages_restore() {
+	[ -n "$pages_before" ] && echo "$pages_before" >"$pages_file"
+	pages_before=
+	mountpoint -q "$tmp_dir/huge" && umount "$tmp_dir/huge"
+}
+trap 'cleanup_all' EXIT
+cleanup_all() {
+	local p
+	for p in "${pids[@]+"${pids[@]}"}"; do end_pid "$p"; done
+	pages_restore
+	cleanup
+}
+
+pages_take() { # PAGES
+	pages_before=$(cat "$pages_file") || return 1
+	echo $((pages_before + $1)) >"$pages_file"
+	[ "$(cat "$pages_file")" -ge $((pages_before + $1)) ] || return 1
+	mkdir -p "$tmp_dir/huge" && mount -t hugetlbfs -o pagesize=2M none "$tmp_dir/huge"
+}
+
+group_hugepages() {
+	local name="hugepages" device args
+	device=$(af_packet_device port)
+	if ! pages_take 400; then
+		skip "$name" "the kernel gives no 400 pages of 2 MB"
+		pages_restore
+		return
+	fi
+	EAL_ARGS='"-m", "256"' roced_start A "$device" 4096 4200 "$A4/24" "$A6/64"
+	# the mount and a prefix of its own: files in hugetlbfs instead of memory without names
+	args="\"-m\", \"256\", \"--huge-dir\", \"$tmp_dir/huge\", \"--file-prefix\", \"$ns_prefix\", \"--huge-unlink\""
+	EAL_ARGS=$args roced_start B "$device" 4096 4200 "$B4/24" "$B6/64"
+	check "$name: the daemons' memory is in them" pages_used
+	programs "$name" B A "$SIDE_B"
+	both_stop
+	pages_restore
+	rm -rf "/var/run/dpdk/$ns_prefix"
+}
+pages_used() {
+	grep -H Private_Hugetlb /proc/{$roced_pid_A,$roced_pid_B}/smaps_rollup
+	grep -qE 'hugepage|huge|memfd' "/proc/$roced_pid_A/maps" && hugetlb_kb "$roced_pid_A" && hugetlb_kb "$roced_pid_B"
+}
+hugetlb_kb() { awk '/Hugetlb/ { sum += $2 } END { exit sum < 65536 }' "/proc/$1/smaps_rollup"; }
+
+two_workers='{ lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); },
+	{ lcore = 2; cpus = "0-1"; rx = ( { port = "p0"; queue = 1; } ); }'
+
+# Which queue a packet comes to is not for roced to say, so about half of them come to the wrong worker.
+group_two_workers() {
+	local device
+	device=$(af_packet_device port)
+	if ! WORKERS=$two_workers both_start "${device/qpairs=1/qpairs=2}" \
+		"${device/qpairs=1/qpairs=2}" 4096 4200; then return; fi
+	four_pairs "af_packet, two workers"
+	programs "af_packet, two workers" B A "$SIDE_B"
+	check "af_packet, two workers: both carry queue pairs" both_workers_used
+	check "af_packet, two workers: packets cross between them" packets_cross
+	both_stop
+}
+
+# Several processes at once, each pair with a TCP port of its own.
+four_pairs() { # NAME
+	local p rc=0 clients=() servers=()
+	wanted "$1: 4 pairs of ib_write_bw at once" || return 0
+	for p in 18601 18602 18603 18604; do
+		spawn_in B 25 "$tmp_dir/server-$p.log" ib_write_bw -d roced0 -x $V4 -F -n 500 -p $p
+		servers+=("$spawned_pid")
+	done
+	for p in 18601 18602 18603 18604; do wait_for 5 tcp_listens B $p; done
+	for p in 18601 18602 18603 18604; do
+		spawn_in A 25 "$tmp_dir/client-$p.log" ib_write_bw -d roced0 -x $V4 -F -n 500 -p $p "$SIDE_B"
+		clients+=("$spawned_pid")
+	done
+	for p in "${clients[@]}" "${servers[@]}"; do
+		wait "$p" || rc=$?
+		forget_pid "$p"
+	done
+	if [ $rc -eq 0 ]; then
+		pass "$1: 4 pairs of ib_write_bw at once"
+	else
+		fail "$1: 4 pairs of ib_write_bw at once (status $rc)" "$tmp_dir"/{server,client}-1860?.log.err
+	fi
+}
+
+both_workers_used() {
+	local n
+	for n in A B; do
+		dump $n
+		grep -E 'transport|ring_in' "$tmp_dir/dump-$n"
+		[ "$(counter $n '^.*transport 0: rx_pkts' rx_pkts)" -gt 0 ] || return 1
+		[ "$(counter $n '^.*transport 1: rx_pkts' rx_pkts)" -gt 0 ] || return 1
+	done
+}
+packets_cross() {
+	local n
+	for n in A B; do
+		grep ring_out "$tmp_dir/dump-$n"
+		[ "$(counter $n 'worker .*ring_out' ring_out)" -gt 0 ] || return 1
+		[ "$(counter $n 'worker .*drop ring_full' ring_full)" -eq 0 ] || return 1
+	done
+}
+
+group_vlan() {
+	local device sniffer
+	device=$(af_packet_device port)
+	if ! DEVICE_KEYS="vlan = 42; priority = 5;" both_start "$device" "$device" 4096 4200; then return; fi
+	in_ns B tcpdump -Z root -U -s 200 -i port -w "$tmp_dir/vlan.pcap" 2>"$tmp_dir/tcpdump.log" &
+	sniffer=$!
+	pids+=("$sniffer")
+	wait_for 5 grep -q 'listening on' "$tmp_dir/tcpdump.log"
+	programs "vlan" B A "$SIDE_B"
+	pair "vlan: ibv_rc_pingpong IPv6" 15 B "ibv_rc_pingpong -d roced0 -g $V6 -n 100 -c" \
+		A "ibv_rc_pingpong -d roced0 -g $V6 -n 100 -c $SIDE_B"
+	cm_pair "vlan: rping" 15 "rping -s -a $B4 -V -C 20 -S 4000" "rping -c -a $B4 -V -C 20 -S 4000"
+	sleep 0.5
+	end_pid "$sniffer"
+	forget_pid "$sniffer"
+	both_stop
+	check "vlan: all RoCE frames carry the tag and the priority, IPv4 and IPv6" vlan_seen
+}
+frames() { tcpdump -nn -r "$tmp_dir/vlan.pcap" "$1" 2>/dev/null | wc -l; }
+vlan_seen() {
+	local all tagged v4 v6
+	all=$(frames "not vlan")
+	tagged=$(tcpdump -e -nn -r "$tmp_dir/vlan.pcap" 2>/dev/null | grep -c "vlan 42, p 5, .*\.4791:")
+	v4=$(frames "vlan 42 and ip and udp port 4791")
+	v6=$(frames "vlan 42 and ip6 and udp port 4791")
+	echo "untagged $all, with tag and priority $tagged, IPv4 $v4, IPv6 $v6"
+	[ "$all" -eq 0 ] && [ "$v4" -gt 0 ] && [ "$v6" -gt 0 ] && [ "$tagged" -eq $((v4 + v6)) ]
+}
+
+# ------------------------------------------------------------------ a kernel as the peer
+
+group_kernel_peer() {
+	roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || return
+	in_ns B sh -c 'echo 0 >/proc/sys/net/ipv6/conf/port/disable_ipv6'
+	ip -n "$(ns B)" link set dev port arp on
+	ip -n "$(ns B)" addr add "$B4/24" dev port
+	ip -n "$(ns B)" addr add "$B6/64" dev port nodad
+	check "kernel peer: ping" in_ns B ping -c 3 -i 0.2 -W 2 "$A4"
+	check "kernel peer: ping, 1400 bytes" in_ns B ping -c 3 -i 0.2 -W 2 -s 1400 "$A4"
+	check "kernel peer: ping, 4000 bytes in one packet" in_ns B ping -c 3 -i 0.2 -W 2 -s 4000 -M do "$A4"
+	check "kernel peer: ping -6" in_ns B ping -6 -c 3 -i 0.2 -W 2 "$A6"
+	check "kernel peer: ping -6, 1400 bytes" in_ns B ping -6 -c 3 -i 0.2 -W 2 -s 1400 "$A6"
+	check "kernel peer: ping -6 of all nodes" in_ns B ping -6 -c 2 -i 0.2 -W 2 ff02::1%port
+	check "kernel peer: it learned both link addresses" peer_learned
+	dump A
+	check "kernel peer: echo, ARP and ND are counted" peer_counted
+	roced_stop A
+	ip -n "$(ns B)" addr flush dev port
+	quiet_if B port 4200
+}
+peer_learned() {
+	ip -n "$(ns B)" neigh show dev port
+	ip -n "$(ns B)" neigh show dev port | grep -q "^$A4 lladdr" && ip -n "$(ns B)" neigh show dev port | grep -q "^$A6 lladdr"
+}
+peer_counted() {
+	grep main: "$tmp_dir/dump-A"
+	[ "$(counter A main: echo_replies)" -ge 15 ] && [ "$(counter A main: arp_replies)" -gt 0 ] &&
+		[ "$(counter A main: nd_replies)" -gt 0 ]
+}
+
 # ------------------------------------------------------------------ main
 
 run_groups() {

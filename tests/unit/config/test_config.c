@@ -134,6 +134,10 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e,framesz=8192\"; mtu = 4200;") DEVICES, 3,
 		"blocksz=4096 must be a multiple of 4096 and of framesz=8192", 1},
 	{EAL WORKERS PORT("device = \"net_af_packet0\";") DEVICES, 3, "needs iface=NAME", 1},
+#ifndef NET_NEWER_ARGS
+	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e,fanout_mode=lb\";") DEVICES, 3,
+		"unknown argument 'fanout_mode', net_af_packet takes: iface, qpairs,", 1},
+#endif
 	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200",
 		1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500",
@@ -308,6 +312,10 @@ static void test_driver_texts(void **state)
 	assert_false(net_driver_arg("net_tap0,iface=x", "face", value, sizeof(value)));
 	net_device_name("net_tap0,iface=x", value, sizeof(value));
 	assert_string_equal(value, "net_tap0");
+	/* header, VLAN tag and CRC; a slot of af_packet's ring; virtio's own header */
+	assert_int_equal(net_driver_frame_room("net_tap0", 1500), 1522);
+	assert_int_equal(net_driver_frame_room("net_af_packet0,iface=x,framesz=8192", 4200), 8192);
+	assert_int_equal(net_driver_frame_room("net_virtio_user0,path=x", 4200), 4222 + 12);
 }
 
 int main(void)
