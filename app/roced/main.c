@@ -201,6 +201,8 @@ static int start(struct roced *roced)
 		return -errno;
 	rc = main_loop_init(roced);
 	if (rc == 0)
+		rc = claim_socket(roced);
+	if (rc == 0)
 		rc = eal_start(roced);
 	if (rc == 0)
 		rc = start_ports(roced);
@@ -261,6 +263,7 @@ static void stop(struct roced *roced)
 		port_close(&roced->ports[p]);
 	rte_mempool_free(roced->tx_pool);
 	eal_stop(roced);
+	claim_release(roced);
 	main_loop_fini(roced);
 }
 
@@ -290,7 +293,8 @@ static int go_background(void)
 	return fds[1];
 }
 
-/* Errors up to here were for the terminal; what follows is for the system's log. */
+/* Errors up to here were for the terminal; what follows is for the system's log. The working directory stays: the
+ * configuration may have relative paths, and drivers open theirs again when a peer comes back. */
 static void tell_ready(struct roced *roced)
 {
 	int null_fd;
@@ -307,8 +311,6 @@ static void tell_ready(struct roced *roced)
 		dup2(null_fd, fd);
 	if (null_fd > 2)
 		close(null_fd);
-	if (chdir("/") != 0)
-		log_line(LOG_WARNING, "chdir /: %s", strerror(errno));
 	if (write(roced->ready_fd, "", 1) != 1)
 		log_line(LOG_WARNING, "the parent has gone");
 	close(roced->ready_fd);
@@ -333,6 +335,7 @@ static int run(struct roced *roced, bool background)
 	int rc;
 
 	roced->ready_fd = -1;
+	roced->claim_fd = -1;
 	if (background) {
 		roced->ready_fd = go_background();
 		if (roced->ready_fd < 0) {

@@ -70,6 +70,7 @@ struct roced {
 	uint64_t seed;
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
+	int claim_fd;              /* the lock beside the control socket, -1: none */
 	struct pending_list pending;
 	uint32_t n_pending_mads;
 	uint32_t mad_psn;
@@ -101,6 +102,11 @@ static inline const struct port_addr *port_find_addr(
 	}
 	return NULL;
 }
+
+/* ---- claim.c ---- */
+/* Makes this the only daemon of its control socket; -EADDRINUSE: there is another. Logs why not. */
+int claim_socket(struct roced *roced);
+void claim_release(struct roced *roced);
 
 /* ---- eal.c ---- */
 /* Starts DPDK as the configuration says. Logs why not. */

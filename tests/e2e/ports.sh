@@ -9,7 +9,7 @@
 
 V4=1 V6=2
 rocectl_bin=$build_dir/app/rocectl/rocectl
-groups="af_xdp memif ring loopback pcap virtio_user hugepages two_workers vlan kernel_peer daemon_mode under_load idle killed"
+groups="af_xdp memif ring loopback pcap virtio_user hugepages two_workers vlan kernel_peer daemon_mode second_daemon under_load idle killed"
 
 need ss tcpdump ping ib_write_bw ibv_rc_pingpong
 
@@ -324,6 +324,178 @@ peer_counted() {
 	grep main: "$tmp_dir/dump-A"
 	[ "$(counter A main: echo_replies)" -ge 15 ] && [ "$(counter A main: arp_replies)" -gt 0 ] &&
 		[ "$(counter A main: nd_replies)" -gt 0 ]
+}
+
+# ------------------------------------------------------------------ ways to run, ways to end
+
+# pid_of CONF: of the daemon that runs with this file
+pid_of() {
+	local p
+	for p in /proc/[0-9]*; do
+		tr '\0' ' ' 2>/dev/null <"$p/cmdline" | grep -q -- "roced -c $1 " && echo "${p#/proc/}"
+	done
+}
+
+# Runs the daemon with its own file and -d in A; output in $tmp_dir/start.log
+background() { (cd "$tmp_dir" && timeout 20 ip netns exec "$(ns A)" "$roced_bin" -c "$1" -d) >"$tmp_dir/start.log" 2>&1; }
+
+group_daemon_mode() {
+	local conf="$tmp_dir/roced-A.conf" device pid
+	device=$(af_packet_device port)
+	roced_config roced-A "$device" 4096 4200 "$A4/24" >"$conf"
+	check "daemon mode: the command returns 0" background "$conf"
+	pid=$(pid_of "$conf")
+	[[ $pid =~ ^[0-9]+$ ]] || { fail "daemon mode: one daemon stays (pid '$pid')" "$tmp_dir/start.log"; return; }
+	pids+=("$pid")
+	check "daemon mode: it serves as soon as the command returns" devices_listed
+	check "daemon mode: it is a session of its own, without terminal" own_session "$pid"
+	check "second daemon on the same socket: refused with the reason" refused "$conf" -f
+	check "second daemon on the same socket, -d: refused with the reason" refused "$conf" -d
+	check "second daemon on the same socket: the first one still serves" devices_listed
+	kill -TERM "$pid"
+	check "daemon mode: SIGTERM ends it" wait_for 5 gone "$pid"
+	forget_pid "$pid"
+	check "daemon mode: its socket is removed" test ! -e "$tmp_dir/roced-A.sock"
+	roced_config roced-A "${device/iface=port/iface=nowhere}" 4096 4200 "$A4/24" >"$conf"
+	check "daemon mode: a failed start returns 1 with the message" start_fails "$conf"
+	relative_socket "$conf" "$device"
+}
+devices_listed() { run_in A timeout 10 ibv_devices | grep -w roced0; }
+own_session() { [ "$(awk '{ print $6, $7 }' "/proc/$1/stat")" = "$1 0" ]; }
+refused() {
+	timeout 20 ip netns exec "$(ns A)" "$roced_bin" -c "$1" "$2" >"$tmp_dir/second.log" 2>&1
+	local rc=$?
+	cat "$tmp_dir/second.log"
+	[ $rc -eq 1 ] && grep -q "another roced serves it" "$tmp_dir/second.log"
+}
+start_fails() {
+	background "$1"
+	local rc=$?
+	cat "$tmp_dir/start.log"
+	[ $rc -eq 1 ] && grep -q 'no network interface "nowhere"' "$tmp_dir/start.log" && [ -z "$(pid_of "$1")" ]
+}
+
+# In the background too, a path is relative to where the daemon was started.
+relative_socket() { # CONF DEVICE
+	local pid
+	roced_config roced-A "$2" 4096 4200 "$A4/24" | sed "s,socket = \"$tmp_dir/,socket = \"," >"$1"
+	check "daemon mode: starts with a relative socket path" background "$1"
+	pid=$(pid_of "$1")
+	[ -n "$pid" ] || return 0
+	pids+=("$pid")
+	check "daemon mode: serves on a relative socket path" devices_listed
+	kill -TERM "$pid"
+	wait_for 5 gone "$pid"
+	forget_pid "$pid"
+	check "daemon mode: a socket with a relative path is removed" test ! -e "$tmp_dir/roced-A.sock"
+}
+
+# load_start: ib_write_bw both ways for longer than the case takes; sets load_server (B) and load_client (A)
+load_start() {
+	spawn_in B 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -b -D 30
+	load_server=$spawned_pid
+	wait_for 5 tcp_listens B 18515
+	spawn_in A 40 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -b -D 30 "$SIDE_B"
+	load_client=$spawned_pid
+	wait_for 5 load_flows
+}
+load_flows() { dump B && [ "$(counter B 'transport .*rx_pkts' rx_pkts)" -gt 1000 ]; }
+
+# An end that has lost the other must say so and end, and not by the time limit (124 and 137).
+load_ends() { # NAME PID
+	ends_within 20 "$2"
+	case $end_status in
+	0 | 124 | 137) fail "$1 (status $end_status)" "$tmp_dir"/{client,server}.log{,.err} ;;
+	*) pass "$1" ;;
+	esac
+}
+
+group_under_load() {
+	local device
+	device=$(af_packet_device port)
+	if ! both_start "$device" "$device" 4096 4200; then return; fi
+	load_start || { fail "SIGTERM under load: traffic flows" "$tmp_dir"/{client,server}.log{,.err}; both_stop; return; }
+	roced_stop A
+	load_ends "SIGTERM under load: the daemon's client ends with an error" "$load_client"
+	load_ends "SIGTERM under load: the peer's client ends with an error" "$load_server"
+	check "SIGTERM under load: the socket is removed" test ! -e "$tmp_dir/roced-A.sock"
+	roced_start A "$device" 4096 4200 "$A4/24" "$A6/64" && programs "restarted on the same socket" B A "$SIDE_B"
+	both_stop
+}
+
+# What the first daemon stands on must not suffer from one that is refused.
+group_second_daemon() {
+	roced_start A net_tap0,iface=dtap0 1024 1500 "$A4/24" || return
+	check "second daemon on the same tap and socket: refused with the reason" refused "$tmp_dir/roced-A.conf" -f
+	check "second daemon on the same tap and socket: the interface stays up" tap_is_up
+	roced_stop A
+}
+tap_is_up() { ip -n "$(ns A)" link show dev dtap0 | grep -w UP; }
+
+objects() { # NS: what clients hold in its daemon
+	dump "$1"
+	sed -n 's/.*verbs: \(sessions.* cm_ids [0-9]*\) .*/\1/p' "$tmp_dir/dump-$1"
+}
+objects_are() { [ "$(objects "$1")" = "$2" ]; }
+
+group_killed() {
+	local device before_a before_b
+	device=$(af_packet_device port)
+	if ! both_start "$device" "$device" 4096 4200; then return; fi
+	before_a=$(objects A) before_b=$(objects B)
+	load_start || { fail "SIGKILL of a client: traffic flows" "$tmp_dir"/{client,server}.log{,.err}; both_stop; return; }
+	[ "$(objects A)" != "$before_a" ] || fail "SIGKILL of a client: its objects are counted"
+	kill -KILL "$(child_of "$load_client")"
+	load_ends "SIGKILL of a client: its peer ends with an error" "$load_server"
+	ends_within 5 "$load_client" 2>/dev/null # the shell's "Killed"
+	check "SIGKILL of a client: its daemon holds nothing any more" wait_for 5 objects_are A "$before_a"
+	check "SIGKILL of a client: the peer's daemon holds nothing any more" wait_for 5 objects_are B "$before_b"
+	killed_cm
+	check "SIGKILL of a connected rping: nothing is left in A" wait_for 10 objects_are A "$before_a"
+	check "SIGKILL of a connected rping: nothing is left in B" wait_for 10 objects_are B "$before_b"
+	programs "after the kills" B A "$SIDE_B"
+	both_stop
+}
+child_of() { cut -d ' ' -f 1 "/proc/$1/task/$1/children"; }
+
+# A killed client cannot disconnect, so its daemon does it for it.
+killed_cm() {
+	local server
+	spawn_in B 30 "$tmp_dir/server.log" rping -s -a "$B4" -V -C 100000 -S 4000
+	server=$spawned_pid
+	server_settles B rping
+	spawn_in A 30 "$tmp_dir/client.log" rping -c -a "$B4" -V -C 100000 -S 4000
+	sleep 1
+	dump A
+	[ "$(counter A 'verbs: sessions' cm_ids)" -gt 0 ] || fail "SIGKILL of rping: it is connected" "$tmp_dir"/client.log{,.err}
+	kill -KILL "$(child_of "$spawned_pid")"
+	ends_within 5 "$spawned_pid" 2>/dev/null
+	ends_within 10 "$server"
+	if [ "$end_status" -ne 124 ]; then
+		pass "SIGKILL of a connected rping: its peer learns of it"
+	else
+		fail "SIGKILL of a connected rping: its peer learns of it" "$tmp_dir"/server.log{,.err}
+		end_pid "$server"
+	fi
+}
+
+# ticks PID: CPU time so far, in clock ticks (10 ms)
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+
+group_idle() {
+	local from to percent
+	roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" || return
+	sleep 0.5
+	from=$(ticks "$roced_pid_A")
+	sleep 3
+	to=$(ticks "$roced_pid_A")
+	percent=$(((to - from) * 100 / (3 * $(getconf CLK_TCK))))
+	if [ $percent -lt 50 ]; then
+		pass "idle: the daemon uses $percent % of a core"
+	else
+		fail "idle: the daemon uses $percent % of a core"
+	fi
+	roced_stop A
 }
 
 # ------------------------------------------------------------------ main
