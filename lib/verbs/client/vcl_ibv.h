@@ -22,14 +22,15 @@
 #define VCL_PORT 1
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* Sizes the public header promises to programs already compiled. */
+/* What the public header promises to programs already compiled. Newer ones put operations in front of
+ * verbs_context, so places in it count from its end, and members behind ibv_qp_ex and ibv_port_attr. */
 static_assert(sizeof(struct ibv_device) == 664, "ABI");
 static_assert(sizeof(struct ibv_context) == 328, "ABI");
-static_assert(sizeof(struct verbs_context) == 648, "ABI");
-static_assert(offsetof(struct verbs_context, context) == 320, "ABI");
+static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_context, query_port) == 320, "ABI");
+static_assert(sizeof(struct verbs_context) - offsetof(struct verbs_context, context) == 328, "ABI");
 static_assert(sizeof(struct ibv_cq) == 128 && sizeof(struct ibv_cq_ex) == 288, "ABI");
-static_assert(sizeof(struct ibv_qp) == 160 && sizeof(struct ibv_qp_ex) == 352, "ABI");
-static_assert(sizeof(struct ibv_port_attr) == 52 && offsetof(struct ibv_port_attr, flags) == 47, "ABI");
+static_assert(sizeof(struct ibv_qp) == 160 && offsetof(struct ibv_qp_ex, wr_atomic_write) == 344, "ABI");
+static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "ABI");
 
 struct vcl_device {
 	struct ibv_device ibv;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sizes and offsets that programs compiled against rdma-core 44 on x86-64 rely on. They are those of the
- * public headers, so this fails to compile when the headers the libraries were built with differ.
+ * public headers, so this fails to compile when the headers the libraries were built with differ. Newer
+ * headers may let some structs grow: at the end where the library makes the struct or is told its size, and
+ * at the front of verbs_context, which programs reach from the ibv_context at its end.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -10,25 +12,29 @@
 #include <rdma/rdma_cma.h>
 
 #define SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
+#define MIN_SIZE(type, bytes) static_assert(sizeof(struct type) >= (bytes), #type)
 #define AT(type, member, bytes) static_assert(offsetof(struct type, member) == (bytes), #type "." #member)
+#define BEFORE_CONTEXT(member, bytes) \
+	static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_context, member) == (bytes), \
+		"verbs_context." #member)
 
 SIZE(ibv_device, 664);
 SIZE(ibv_context_ops, 256);
 SIZE(ibv_context, 328);
-SIZE(verbs_context, 648);
+MIN_SIZE(verbs_context, 648);
 SIZE(ibv_pd, 16);
 SIZE(ibv_mr, 48);
 SIZE(ibv_cq, 128);
 SIZE(ibv_cq_ex, 288);
 SIZE(ibv_qp, 160);
-SIZE(ibv_qp_ex, 352);
+MIN_SIZE(ibv_qp_ex, 352);
 SIZE(ibv_srq, 128);
 SIZE(ibv_ah, 24);
 SIZE(ibv_comp_channel, 16);
 SIZE(ibv_wc, 48);
 SIZE(ibv_send_wr, 128);
 SIZE(ibv_recv_wr, 32);
-SIZE(ibv_port_attr, 52);
+MIN_SIZE(ibv_port_attr, 52);
 SIZE(ibv_device_attr, 232);
 SIZE(ibv_device_attr_ex, 400);
 SIZE(ibv_qp_attr, 144);
@@ -55,12 +61,12 @@ AT(ibv_context_ops, poll_cq, 88);
 AT(ibv_context_ops, req_notify_cq, 96);
 AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
-AT(verbs_context, query_port, 0);
-AT(verbs_context, create_cq_ex, 200);
-AT(verbs_context, query_device_ex, 216);
-AT(verbs_context, create_qp_ex, 264);
-AT(verbs_context, sz, 312);
-AT(verbs_context, context, 320);
+BEFORE_CONTEXT(query_port, 320);
+BEFORE_CONTEXT(create_cq_ex, 120);
+BEFORE_CONTEXT(query_device_ex, 104);
+BEFORE_CONTEXT(create_qp_ex, 56);
+BEFORE_CONTEXT(sz, 8);
+AT(ibv_qp_ex, wr_atomic_write, 344);
 AT(ibv_qp, handle, 48);
 AT(ibv_qp, qp_num, 52);
 AT(ibv_qp, state, 56);
