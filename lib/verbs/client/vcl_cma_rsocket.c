@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets over RDMA: the names are there so that programs start, the calls say that they are not served. */
+/* Sockets over RDMA, and what else librdmacm has and we do not: the names are there so that programs start,
+ * the calls say that they are not served. */
 #include <errno.h>
 
 /* int, ssize_t and off_t are all returned where a long is. */
@@ -38,3 +39,11 @@ NOT_SERVED(rfcntl)
 NOT_SERVED(riomap)
 NOT_SERVED(riounmap)
 NOT_SERVED(riowrite)
+NOT_SERVED(repoll_create)
+NOT_SERVED(repoll_ctl)
+NOT_SERVED(repoll_wait)
+
+/* Newer than the headers of rdma-core 44: an address resolved aside, and events a program sends itself. */
+NOT_SERVED(rdma_resolve_addrinfo)
+NOT_SERVED(rdma_query_addrinfo)
+NOT_SERVED(rdma_write_cm_event)

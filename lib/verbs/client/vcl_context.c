@@ -282,6 +282,23 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat
 		offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+/* In 100 Mbit/s; newer than the header of rdma-core 44. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
+
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
+{
+	struct vc_request req = {.op = VC_QUERY_PORT};
+	struct vc_reply reply;
+	int err;
+
+	if (port_num != VCL_PORT)
+		return vcl_errno(-EINVAL);
+	err = vcl_call(&vcl_context(context)->conn, &req, &reply);
+	if (err == 0)
+		*port_speed = reply.device.speed_mbps / 100;
+	return vcl_errno(err);
+}
+
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
 	(void)context;

@@ -41,12 +41,17 @@ static void test_device_list(void **state)
 	ibv_free_device_list(list);
 }
 
+/* Newer than the headers of rdma-core 44. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+
 static void test_queries(void **state)
 {
 	struct env *env = *state;
 	struct ibv_device_attr_ex ex;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
+	uint64_t speed = 0;
 	__be16 pkey;
 
 	assert_int_equal(ibv_query_device(env->context, &attr), 0);
@@ -64,6 +69,10 @@ static void test_queries(void **state)
 	assert_int_equal(port.active_width, 2); /* 4x */
 	assert_int_equal(port.active_speed, 32); /* EDR: 100 Gbit/s in all */
 	assert_int_equal(ibv_query_port(env->context, 2, &port), EINVAL);
+
+	assert_int_equal(ibv_query_port_speed(env->context, 1, &speed), 0);
+	assert_int_equal(speed, 1000); /* 100 Gbit/s in units of 100 Mbit/s */
+	assert_int_equal(ibv_query_port_speed(env->context, 2, &speed), EINVAL);
 
 	assert_int_equal(ibv_query_pkey(env->context, 1, 0, &pkey), 0);
 	assert_int_equal(ntohs(pkey), 0xffff);
@@ -314,6 +323,8 @@ static void test_strings_and_rates(void **state)
 	assert_string_equal(ibv_wc_status_str(12345), "unknown");
 	assert_string_equal(ibv_event_type_str(IBV_EVENT_DEVICE_FATAL), "device fatal error");
 	assert_string_equal(ibv_event_type_str(-1), "unknown");
+	assert_string_equal(ibv_wr_opcode_str(IBV_WR_RDMA_READ), "rdma-read");
+	assert_string_equal(ibv_wr_opcode_str((enum ibv_wr_opcode)13), "unknown");
 	assert_string_equal(ibv_port_state_str(IBV_PORT_ACTIVE), "active");
 	assert_string_equal(ibv_node_type_str(IBV_NODE_CA), "InfiniBand channel adapter");
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_10_GBPS), 4);
