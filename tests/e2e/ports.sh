@@ -4,14 +4,16 @@
 # promises is tried here, a short case each. The data path as such is the matter of veth.sh.
 #
 # usage: tests/e2e/ports.sh [GROUP...]      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
-# shellcheck source-path=SCRIPTDIR
+# shellcheck source-path=SCRIPTDIR disable=SC2317,SC2086
 . "$(dirname "$0")/../lib/common.sh"
 
 V4=1 V6=2
 rocectl_bin=$build_dir/app/rocectl/rocectl
-groups="af_xdp memif ring loopback pcap virtio_user hugepages two_workers vlan kernel_peer daemon_mode second_daemon under_load idle killed"
+groups="af_xdp memif ring loopback pcap virtio_user hugepages"
+groups="$groups two_workers two_workers_memif two_workers_tap vlan kernel_peer"
+groups="$groups daemon_mode second_daemon under_load idle killed"
 
-need ss tcpdump ping ib_write_bw ibv_rc_pingpong
+need ss tcpdump ping python3 ib_write_bw ibv_rc_pingpong
 
 # ------------------------------------------------------------------ helpers
 
@@ -66,8 +68,10 @@ ends_within() {
 # The kernel attaches XDP to a veth only when the peer's frames fit in a page, so it has a wire of its own.
 group_af_xdp() {
 	local device="net_af_xdp0,iface=xdp,force_copy=1"
+	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' 2>/dev/null ||
+		{ skip "af_xdp" "the kernel has no AF_XDP sockets"; return; }
 	veth A xdp B xdp 3200
-	if ! both_start $device $device 2048 3200; then return; fi
+	if ! both_start "$device" "$device" 2048 3200; then return; fi
 	programs "af_xdp" B A "$SIDE_B"
 	cm_pair "af_xdp: rping IPv6, data checked" 15 "rping -s -a $B6 -V -C 20 -S 4000" \
 		"rping -c -a $B6 -V -C 20 -S 4000"
@@ -152,11 +156,13 @@ backend_start() {
 	wait_for 10 test -S "$tmp_dir/vhost-b"
 }
 
+# Its own way to end takes seconds, and nothing of it is to be looked at.
 backend_stop() {
 	exec 9>&-
-	end_pid "$backend_pid"
+	kill -KILL "$backend_pid"
+	wait "$backend_pid"
 	forget_pid "$backend_pid"
-}
+} 2>/dev/null
 
 # ------------------------------------------------------------------ hugepages, workers, VLAN
 
@@ -203,8 +209,8 @@ group_hugepages() {
 	rm -rf "/var/run/dpdk/$ns_prefix"
 }
 pages_used() {
-	grep -H Private_Hugetlb /proc/{$roced_pid_A,$roced_pid_B}/smaps_rollup
-	grep -qE 'hugepage|huge|memfd' "/proc/$roced_pid_A/maps" && hugetlb_kb "$roced_pid_A" && hugetlb_kb "$roced_pid_B"
+	grep -H Hugetlb "/proc/${roced_pid_A:?}/smaps_rollup" "/proc/${roced_pid_B:?}/smaps_rollup"
+	hugetlb_kb "$roced_pid_A" && hugetlb_kb "$roced_pid_B"
 }
 hugetlb_kb() { awk '/Hugetlb/ { sum += $2 } END { exit sum < 65536 }' "/proc/$1/smaps_rollup"; }
 
@@ -224,17 +230,46 @@ group_two_workers() {
 	both_stop
 }
 
+# memif has a receive queue for each transmit queue of the peer, hence for each of its workers.
+group_two_workers_memif() {
+	if ! WORKERS=$two_workers both_start "$(memif_device server)" "$(memif_device client)" 4096 4200; then return; fi
+	check "memif, two workers: both ports come up" wait_for 5 memif_up
+	four_pairs "memif, two workers"
+	check "memif, two workers: both carry queue pairs" both_workers_used
+	both_stop
+	rm -f "$tmp_dir/memif.sock"
+}
+
+# The kernel answers a flow on the tap queue that it came from, so packets need not cross. A bridge joins
+# the tap with the wire.
+group_two_workers_tap() {
+	local n
+	for n in A B; do
+		ip -n "$(ns $n)" link add name joint mtu 1500 type bridge mcast_snooping 0
+		quiet_if $n joint 1500
+		ip -n "$(ns $n)" link set dev port master joint
+	done
+	if WORKERS=$two_workers both_start net_tap0,iface=dtap0 net_tap0,iface=dtap0 1024 1500; then
+		for n in A B; do ip -n "$(ns $n)" link set dev dtap0 master joint up; done
+		four_pairs "tap, two workers"
+		programs "tap, two workers" B A "$SIDE_B"
+		check "tap, two workers: both carry queue pairs" both_workers_used
+		both_stop
+	fi
+	for n in A B; do ip -n "$(ns $n)" link del dev joint; done
+}
+
 # Several processes at once, each pair with a TCP port of its own.
 four_pairs() { # NAME
 	local p rc=0 clients=() servers=()
-	wanted "$1: 4 pairs of ib_write_bw at once" || return 0
+	wanted "$1: 4 pairs of ib_write_bw with 4 QPs at once" || return 0
 	for p in 18601 18602 18603 18604; do
-		spawn_in B 25 "$tmp_dir/server-$p.log" ib_write_bw -d roced0 -x $V4 -F -n 500 -p $p
+		spawn_in B 25 "$tmp_dir/server-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -p $p
 		servers+=("$spawned_pid")
 	done
 	for p in 18601 18602 18603 18604; do wait_for 5 tcp_listens B $p; done
 	for p in 18601 18602 18603 18604; do
-		spawn_in A 25 "$tmp_dir/client-$p.log" ib_write_bw -d roced0 -x $V4 -F -n 500 -p $p "$SIDE_B"
+		spawn_in A 25 "$tmp_dir/client-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -p $p "$SIDE_B"
 		clients+=("$spawned_pid")
 	done
 	for p in "${clients[@]}" "${servers[@]}"; do
@@ -242,9 +277,9 @@ four_pairs() { # NAME
 		forget_pid "$p"
 	done
 	if [ $rc -eq 0 ]; then
-		pass "$1: 4 pairs of ib_write_bw at once"
+		pass "$1: 4 pairs of ib_write_bw with 4 QPs at once"
 	else
-		fail "$1: 4 pairs of ib_write_bw at once (status $rc)" "$tmp_dir"/{server,client}-1860?.log.err
+		fail "$1: 4 pairs of ib_write_bw with 4 QPs at once (status $rc)" "$tmp_dir"/{server,client}-1860?.log.err
 	fi
 }
 
@@ -258,12 +293,13 @@ both_workers_used() {
 	done
 }
 packets_cross() {
-	local n
+	local n out=0
 	for n in A B; do
 		grep ring_out "$tmp_dir/dump-$n"
-		[ "$(counter $n 'worker .*ring_out' ring_out)" -gt 0 ] || return 1
-		[ "$(counter $n 'worker .*drop ring_full' ring_full)" -eq 0 ] || return 1
+		out=$((out + $(counter "$n" 'worker .*ring_out' ring_out)))
+		[ "$(counter "$n" 'worker .*drop ring_full' ring_full)" -eq 0 ] || return 1
 	done
+	[ $out -gt 0 ]
 }
 
 group_vlan() {
@@ -305,7 +341,7 @@ group_kernel_peer() {
 	ip -n "$(ns B)" addr add "$B6/64" dev port nodad
 	check "kernel peer: ping" in_ns B ping -c 3 -i 0.2 -W 2 "$A4"
 	check "kernel peer: ping, 1400 bytes" in_ns B ping -c 3 -i 0.2 -W 2 -s 1400 "$A4"
-	check "kernel peer: ping, 4000 bytes in one packet" in_ns B ping -c 3 -i 0.2 -W 2 -s 4000 -M do "$A4"
+	check "kernel peer: ping, 4000 bytes in one packet" in_ns B ping -c 3 -i 0.2 -W 2 -s 4000 -M 'do' "$A4"
 	check "kernel peer: ping -6" in_ns B ping -6 -c 3 -i 0.2 -W 2 "$A6"
 	check "kernel peer: ping -6, 1400 bytes" in_ns B ping -6 -c 3 -i 0.2 -W 2 -s 1400 "$A6"
 	check "kernel peer: ping -6 of all nodes" in_ns B ping -6 -c 2 -i 0.2 -W 2 ff02::1%port
@@ -317,8 +353,8 @@ group_kernel_peer() {
 	quiet_if B port 4200
 }
 peer_learned() {
-	ip -n "$(ns B)" neigh show dev port
-	ip -n "$(ns B)" neigh show dev port | grep -q "^$A4 lladdr" && ip -n "$(ns B)" neigh show dev port | grep -q "^$A6 lladdr"
+	ip -n "$(ns B)" neigh show dev port | tee "$tmp_dir/neigh"
+	grep -q "^$A4 lladdr" "$tmp_dir/neigh" && grep -q "^$A6 lladdr" "$tmp_dir/neigh"
 }
 peer_counted() {
 	grep main: "$tmp_dir/dump-A"
@@ -337,7 +373,9 @@ pid_of() {
 }
 
 # Runs the daemon with its own file and -d in A; output in $tmp_dir/start.log
-background() { (cd "$tmp_dir" && timeout 20 ip netns exec "$(ns A)" "$roced_bin" -c "$1" -d) >"$tmp_dir/start.log" 2>&1; }
+background() {
+	(cd "$tmp_dir" && timeout 20 ip netns exec "$(ns A)" "$roced_bin" -c "$1" -d) >"$tmp_dir/start.log" 2>&1
+}
 
 group_daemon_mode() {
 	local conf="$tmp_dir/roced-A.conf" device pid
@@ -392,14 +430,21 @@ relative_socket() { # CONF DEVICE
 
 # load_start: ib_write_bw both ways for longer than the case takes; sets load_server (B) and load_client (A)
 load_start() {
+	local qps
+	dump A
+	qps=$(counter A 'verbs: sessions' qps)
 	spawn_in B 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -b -D 30
 	load_server=$spawned_pid
 	wait_for 5 tcp_listens B 18515
 	spawn_in A 40 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -b -D 30 "$SIDE_B"
 	load_client=$spawned_pid
-	wait_for 5 load_flows
+	wait_for 5 load_flows "$qps"
+	sleep 1
 }
-load_flows() { dump B && [ "$(counter B 'transport .*rx_pkts' rx_pkts)" -gt 1000 ]; }
+load_flows() {
+	dump A && dump B && [ "$(counter A 'verbs: sessions' qps)" -gt "$1" ] &&
+		[ "$(counter B 'transport .*rx_pkts' rx_pkts)" -gt 1000 ]
+}
 
 # An end that has lost the other must say so and end, and not by the time limit (124 and 137).
 load_ends() { # NAME PID
@@ -410,14 +455,37 @@ load_ends() { # NAME PID
 	esac
 }
 
+# waiting_start: pairs that sleep in the kernel for events, of the CM and of completions; sets waiting
+waiting_start() {
+	local verify="$verify_bin -d roced0 -x $V4 -q 1 -s 65537 -n 100000 -t 60 -e"
+	spawn_in B 40 "$tmp_dir/server-cm.log" rping -s -a "$B4" -V -C 10000000 -S 4000
+	waiting=("$spawned_pid")
+	# shellcheck disable=SC2086
+	spawn_in B 40 "$tmp_dir/server-events.log" $verify
+	waiting+=("$spawned_pid")
+	wait_for 5 tcp_listens B 18900
+	spawn_in A 40 "$tmp_dir/client-cm.log" rping -c -a "$B4" -V -C 10000000 -S 4000
+	waiting+=("$spawned_pid")
+	# shellcheck disable=SC2086
+	spawn_in A 40 "$tmp_dir/client-events.log" $verify "$SIDE_B"
+	waiting+=("$spawned_pid")
+	sleep 1
+}
+
 group_under_load() {
 	local device
 	device=$(af_packet_device port)
 	if ! both_start "$device" "$device" 4096 4200; then return; fi
+	waiting_start
 	load_start || { fail "SIGTERM under load: traffic flows" "$tmp_dir"/{client,server}.log{,.err}; both_stop; return; }
 	roced_stop A
 	load_ends "SIGTERM under load: the daemon's client ends with an error" "$load_client"
 	load_ends "SIGTERM under load: the peer's client ends with an error" "$load_server"
+	load_ends "SIGTERM under load: the daemon's client ends, waiting for completions" "${waiting[3]}"
+	load_ends "SIGTERM under load: the peer's client ends, waiting for completions" "${waiting[1]}"
+	load_ends "SIGTERM under load: the daemon's client ends, connected by the CM" "${waiting[2]}"
+	# a disconnect is no error to rping's server
+	check "SIGTERM under load: the peer's client ends, connected by the CM" wait_for 20 gone "${waiting[0]}"
 	check "SIGTERM under load: the socket is removed" test ! -e "$tmp_dir/roced-A.sock"
 	roced_start A "$device" 4096 4200 "$A4/24" "$A6/64" && programs "restarted on the same socket" B A "$SIDE_B"
 	both_stop
@@ -445,9 +513,8 @@ group_killed() {
 	before_a=$(objects A) before_b=$(objects B)
 	load_start || { fail "SIGKILL of a client: traffic flows" "$tmp_dir"/{client,server}.log{,.err}; both_stop; return; }
 	[ "$(objects A)" != "$before_a" ] || fail "SIGKILL of a client: its objects are counted"
-	kill -KILL "$(child_of "$load_client")"
+	kill_program "$load_client"
 	load_ends "SIGKILL of a client: its peer ends with an error" "$load_server"
-	ends_within 5 "$load_client" 2>/dev/null # the shell's "Killed"
 	check "SIGKILL of a client: its daemon holds nothing any more" wait_for 5 objects_are A "$before_a"
 	check "SIGKILL of a client: the peer's daemon holds nothing any more" wait_for 5 objects_are B "$before_b"
 	killed_cm
@@ -456,6 +523,11 @@ group_killed() {
 	programs "after the kills" B A "$SIDE_B"
 	both_stop
 }
+# The program, not timeout(1) around it; without the shell's notice that a job was killed.
+kill_program() {
+	kill -KILL "$(child_of "$1")"
+	ends_within 5 "$1"
+} 2>/dev/null
 child_of() { cut -d ' ' -f 1 "/proc/$1/task/$1/children"; }
 
 # A killed client cannot disconnect, so its daemon does it for it.
@@ -467,9 +539,9 @@ killed_cm() {
 	spawn_in A 30 "$tmp_dir/client.log" rping -c -a "$B4" -V -C 100000 -S 4000
 	sleep 1
 	dump A
-	[ "$(counter A 'verbs: sessions' cm_ids)" -gt 0 ] || fail "SIGKILL of rping: it is connected" "$tmp_dir"/client.log{,.err}
-	kill -KILL "$(child_of "$spawned_pid")"
-	ends_within 5 "$spawned_pid" 2>/dev/null
+	[ "$(counter A 'verbs: sessions' cm_ids)" -gt 0 ] ||
+		fail "SIGKILL of rping: it is connected" "$tmp_dir"/client.log{,.err}
+	kill_program "$spawned_pid"
 	ends_within 10 "$server"
 	if [ "$end_status" -ne 124 ]; then
 		pass "SIGKILL of a connected rping: its peer learns of it"
