@@ -42,8 +42,12 @@ static void test_device_list(void **state)
 }
 
 /* Newer than the headers of rdma-core 44. */
+struct ibv_buf;
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
+void ibv_free_buf(struct ibv_buf *buf);
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access);
 
 static void test_queries(void **state)
 {
@@ -145,6 +149,34 @@ static void test_memory_regions(void **state)
 	assert_null(ibv_reg_mr(env->pd, page, 8192, IBV_ACCESS_REMOTE_READ)); /* ends in a hole */
 	assert_int_equal(errno, EFAULT);
 	munmap(page, 4096);
+}
+
+/* ibv_alloc_buf(3): at least page aligned; regions of it must lie in it. */
+static void test_allocated_buffers(void **state)
+{
+	struct env *env = *state;
+	struct ibv_buf *buf = NULL;
+	struct ibv_mr *mr;
+	char *addr = ibv_alloc_buf(env->pd, 10000, &buf);
+
+	assert_non_null(addr);
+	assert_non_null(buf);
+	assert_int_equal((uintptr_t)addr % (size_t)sysconf(_SC_PAGESIZE), 0);
+	memset(addr, 1, 10000);
+	mr = ibv_reg_buf_mr(env->pd, buf, addr + 1, 9999, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, addr + 1);
+	assert_int_equal(mr->length, 9999);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_null(ibv_reg_buf_mr(env->pd, buf, addr + 1, 10000, 0)); /* one byte too many */
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_buf_mr(env->pd, buf, addr - 1, 1, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_buf_mr(env->pd, buf, addr + 1, SIZE_MAX, 0));
+	assert_int_equal(errno, EINVAL);
+	ibv_free_buf(buf);
+	assert_null(ibv_alloc_buf(env->pd, 0, &buf));
+	assert_int_equal(errno, EINVAL);
 }
 
 static void test_limits_and_unsupported(void **state)
@@ -342,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_query_port_symbol_keeps_to_old_size, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_gids, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_memory_regions, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_allocated_buffers, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_limits_and_unsupported, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_address_handles, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_async_events, env_setup, env_teardown),
