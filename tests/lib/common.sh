@@ -17,7 +17,8 @@ build_dir=${ROCED_BUILD:-$repo_dir/build}
 suite=$(basename "$0" .sh)
 tmp_dir=$(mktemp -d "/tmp/roced-$suite.XXXXXX")
 ns_prefix=rt$$
-roced_bin=$build_dir/app/roced
+# ROCED_BIN: another daemon, one built with sanitizers say, with the same client libraries
+roced_bin=${ROCED_BIN:-$build_dir/app/roced}
 roced_run_bin=$build_dir/app/roced-run
 impair_bin=$build_dir/tests/tools/impair
 verify_bin=$build_dir/tests/tools/rdma_verify
