@@ -11,7 +11,7 @@ V4=1 V6=2
 rocectl_bin=$build_dir/app/rocectl/rocectl
 groups="af_xdp memif ring loopback pcap virtio_user hugepages"
 groups="$groups two_workers two_workers_memif two_workers_tap vlan kernel_peer"
-groups="$groups daemon_mode second_daemon under_load idle killed"
+groups="$groups daemon_mode second_daemon under_load idle killed examples"
 
 need ss tcpdump ping python3 ib_write_bw ibv_rc_pingpong
 
@@ -569,6 +569,39 @@ group_idle() {
 	else
 		fail "idle: the daemon uses $percent % of a core"
 	fi
+	roced_stop A
+}
+
+# ------------------------------------------------------------------ config/
+
+# Every example starts on a machine that has what its comment asks for.
+group_examples() {
+	local file name
+	veth A eth1 B eth1 3200
+	veth A roce-a A roce-b 4200
+	for file in "$repo_dir"/config/*.conf; do
+		name=$(basename "$file")
+		case $name in
+		pci.conf) skip "example $name" "needs a NIC that DPDK can have" ;;
+		virtio_user.conf)
+			if [ -c /dev/vhost-net ]; then example "$file"; else
+				skip "example $name" "there is no /dev/vhost-net"
+			fi ;;
+		*) example "$file" ;;
+		esac
+	done
+}
+
+# Sockets and captures go where the test cleans up.
+example() { # FILE
+	local name conf="$tmp_dir/roced-A.conf" control="control = { socket = \"$tmp_dir/roced-A.sock\"; };"
+	name=$(basename "$1")
+	wanted "example $name" || return 0
+	empty_pcap "$tmp_dir/in.pcap"
+	sed "s,/run/roced/,$tmp_dir/,; s,=\(in\|out\)\.pcap,=$tmp_dir/\1.pcap,g; s,^control = .*,$control," "$1" >"$conf"
+	grep -q "^control" "$conf" || echo "$control" >>"$conf"
+	roced_launch A || return
+	check "example $name" devices_listed
 	roced_stop A
 }
 

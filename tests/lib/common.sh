@@ -227,9 +227,15 @@ roced_config() {
 
 # roced_start NS DEVICE PATH_MTU PORT_MTU ADDRESS...; log $tmp_dir/roced-NS.log
 roced_start() {
-	local where=$1 log="$tmp_dir/roced-$1.log" conf="$tmp_dir/roced-$1.conf"
+	local where=$1
 	shift
-	roced_config "roced-$where" "$@" >"$conf"
+	roced_config "roced-$where" "$@" >"$tmp_dir/roced-$where.conf"
+	roced_launch "$where"
+}
+
+# roced_launch NS: with the file $tmp_dir/roced-NS.conf
+roced_launch() {
+	local where=$1 log="$tmp_dir/roced-$1.log" conf="$tmp_dir/roced-$1.conf"
 	rm -f "$tmp_dir/roced-$where.sock"
 	: >"$log" # an earlier daemon's "ready" is not this one's
 	# a simple command, so that $! is the daemon itself and not a shell around it
