@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a libconfig file by the table of keys. */
-#include <errno.h>
 #include <libconfig.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config_schema.h"
 
@@ -409,10 +407,9 @@ unsigned config_load(const char *path, struct config *config, FILE *err)
 	config_t file;
 
 	memset(config, 0, sizeof(*config));
-	if (access(path, R_OK) != 0) {
-		config_error(&reader, &(struct config_at){0}, "cannot read: %s", strerror(errno));
+	config_text_check(&reader);
+	if (reader.n_errors != 0)
 		return reader.n_errors;
-	}
 	config_init(&file);
 	if (config_read_file(&file, path) != CONFIG_TRUE) {
 		struct config_at at = {

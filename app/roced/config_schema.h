@@ -58,6 +58,9 @@ struct config_reader {
 __attribute__((format(printf, 3, 4))) void config_error(
 	struct config_reader *reader, const struct config_at *at, const char *fmt, ...);
 
+/* Finds what libconfig would pass over, or not survive. */
+void config_text_check(struct config_reader *reader);
+
 /* Checks what no single key shows: references, uniqueness, sizes that belong together. */
 void config_check(struct config_reader *reader);
 

@@ -78,6 +78,18 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORTS DEVICES "limits = { shm_bytes = 99999999999999L; };\n", 5,
 		"limits.shm_bytes: 99999999999999 is out of range, must be 1048576 to 1099511627776 bytes", 1},
 	{EAL WORKERS PORTS DEVICES "limits = { inline_bytes = 257; };\n", 5, "must be 1 to 256 bytes", 1},
+	/* numbers that libconfig cuts: 1 and 0 would be left of them */
+	{EAL "workers = ( { lcore = 4294967297; } );\n" PORTS DEVICES, 2,
+		"4294967297: a number above 2147483647 needs an L at its end", 1},
+	{EAL WORKERS PORTS DEVICES "/* 9999999999 */ # 9999999999\nlimits = { shm_bytes = 4294967296; };\n", 6,
+		"4294967296: a number above 2147483647 needs an L", 1},
+	{EAL WORKERS PORTS DEVICES "limits = { shm_bytes = 99999999999999999999L; };\n", 5,
+		"99999999999999999999L: no number may be so large", 1},
+	{EAL WORKERS PORTS DEVICES "limits = { shm_bytes = 0x100000000; };\n", 5,
+		"0x100000000: a number above 4294967295 needs an L", 1},
+	/* include files */
+	{EAL WORKERS PORTS DEVICES "@include \"/\"\n", 5, "/: cannot read: it is a directory", 1},
+	{EAL WORKERS PORTS DEVICES "@include \"/nonexistent\"\n", 5, "/nonexistent: cannot read: No such file", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 100;") DEVICES, 3, "must be 576 to 9600 bytes", 1},
 	{EAL WORKERS PORTS DEVICE("mtu = 1000;"), 4, "1000 is no RDMA MTU, must be 256, 512, 1024, 2048 or 4096", 1},
 	{EAL WORKERS PORTS DEVICE("mtu = 8192;"), 4, "must be 256 to 4096", 1},
