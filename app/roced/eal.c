@@ -145,14 +145,34 @@ static void add_devices(const struct config *config, struct args *args)
 		add(args, "--no-pci");
 }
 
+/* Ours to say, or the end of the process before it is a daemon. */
+static int check_args(const struct config *config)
+{
+	static const char *const refused[] = {"-h", "--help", "-c", "-l", "--lcores", "--main-lcore", "--proc-type=auto",
+		"--proc-type=secondary", "secondary", NULL};
+
+	for (size_t i = 0; refused[i] != NULL; i++) {
+		const char *const one[] = {refused[i], NULL};
+
+		if (!user_has(config, one))
+			continue;
+		log_line(LOG_ERR, "eal.args: \"%s\" cannot be given, threads are said by workers and eal.main_cpus",
+			refused[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int make_args(const struct config *config, struct args *args)
 {
 	static const char *const own_files[] = {"--in-memory", "--file-prefix", "--proc-type", "--huge-unlink",
 		"--no-shconf", NULL};
 	static const char *const quiet[] = {"--log-level", NULL};
 	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
-	int rc = make_lcores(config, args);
+	int rc = check_args(config);
 
+	if (rc == 0)
+		rc = make_lcores(config, args);
 	if (rc != 0)
 		return rc;
 	add(args, "roced");

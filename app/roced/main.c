@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "guard.h"
 #include "log.h"
 #include "nodes.h"
 
@@ -330,6 +332,29 @@ static void block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Each client takes five descriptors and more with every channel, so a few could use up the usual 1024. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int guarded_start(struct roced *roced)
+{
+	struct guard guard;
+	int rc = guard_start(&guard);
+
+	if (rc != 0)
+		return rc;
+	rc = start(roced);
+	guard_stop(&guard);
+	return rc;
+}
+
 static int run(struct roced *roced, bool background)
 {
 	int rc;
@@ -344,7 +369,8 @@ static int run(struct roced *roced, bool background)
 		}
 	}
 	block_signals();
-	rc = start(roced);
+	raise_descriptors();
+	rc = guarded_start(roced);
 	if (rc == 0) {
 		tell_ready(roced);
 		main_loop_run(roced);
