@@ -361,6 +361,7 @@ verdict() {
 # What the daemons counted so far says where packets went.
 show_counters() {
 	local n var at
+	echo "    -- load of the machine $(cut -d' ' -f1-3 /proc/loadavg)"
 	for n in A B; do
 		var=roced_pid_$n
 		[ -n "${!var:-}" ] || continue
