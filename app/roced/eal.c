@@ -148,8 +148,8 @@ static void add_devices(const struct config *config, struct args *args)
 /* Ours to say, or the end of the process before it is a daemon. */
 static int check_args(const struct config *config)
 {
-	static const char *const refused[] = {"-h", "--help", "-c", "-l", "--lcores", "--main-lcore", "--proc-type=auto",
-		"--proc-type=secondary", "secondary", NULL};
+	static const char *const refused[] = {"-h", "--help", "-c", "-l", "--lcores", "--main-lcore",
+		"--proc-type=auto", "--proc-type=secondary", "secondary", NULL};
 
 	for (size_t i = 0; refused[i] != NULL; i++) {
 		const char *const one[] = {refused[i], NULL};
