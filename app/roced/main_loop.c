@@ -72,8 +72,10 @@ static void poll_links(struct roced *roced)
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
 		struct port *port = &roced->ports[p];
 
-		if (!port_poll_link(port))
+		if (!port_poll_link(port)) {
+			port_redial(port);
 			continue;
+		}
 		log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
 		if (port->up)
 			link_announce(roced, port);

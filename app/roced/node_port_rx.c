@@ -10,9 +10,13 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 	uint16_t n = 0;
 
 	(void)n_objs;
-	for (uint32_t q = 0; q < worker->n_rxq && n + WORKER_BURST <= RTE_GRAPH_BURST_SIZE; q++)
-		n = (uint16_t)(n + rte_eth_rx_burst(worker->rxq[q].port_id, worker->rxq[q].queue,
-			(struct rte_mbuf **)&objs[n], WORKER_BURST));
+	for (uint32_t q = 0; q < worker->n_rxq && n + WORKER_BURST <= RTE_GRAPH_BURST_SIZE; q++) {
+		const struct worker_rxq *rxq = &worker->rxq[q];
+
+		if (!atomic_load_explicit(&rxq->port->off, memory_order_relaxed))
+			n = (uint16_t)(n + rte_eth_rx_burst(rxq->port_id, rxq->queue, (struct rte_mbuf **)&objs[n],
+				WORKER_BURST));
+	}
 	if (n == 0)
 		return 0;
 	worker->work += n;

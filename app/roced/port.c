@@ -13,11 +13,13 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 
 #include "log.h"
 #include "net_driver.h"
 #include "roced.h"
 #include "tp.h"
+#include "worker.h"
 
 #define POOL_CACHE    256
 #define ETH_OVERHEAD  18    /* header and one VLAN tag */
@@ -256,16 +258,29 @@ static int set_mtu(const struct port *port)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
+static int start_device(struct port *port)
+{
+	int rc = rte_eth_dev_start(port->id);
+
+	port->started = rc == 0;
+	atomic_store(&port->off, rc != 0);
+	return rc;
+}
+
 int port_start(struct port *port)
 {
 	int rc = set_mtu(port);
 
 	if (rc != 0)
 		return fail(port, "its MTU cannot be set", rc);
-	rc = rte_eth_dev_start(port->id);
-	if (rc != 0)
+	rc = start_device(port);
+	if (rc != 0 && !net_driver_dials(port->config->device))
 		return fail(port, "it does not start", rc);
-	port->started = true;
+	if (rc != 0) {
+		log_line(LOG_NOTICE, "port \"%s\": its peer is not there yet, trying again until it is",
+			port->config->name);
+		return 0;
+	}
 	set_filters(port);
 	(void)rte_eth_dev_set_link_up(port->id);
 	port_poll_link(port);
@@ -285,6 +300,32 @@ bool port_poll_link(struct port *port)
 		return false;
 	port->up = up;
 	return true;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void port_redial(struct port *port)
+{
+	int type, level;
+
+	if (port->up || !net_driver_dials(port->config->device))
+		return;
+	atomic_store(&port->off, true);
+	for (uint32_t w = 0; w < port->roced->n_workers; w++)
+		worker_call(port->roced->workers[w], nothing, NULL);
+	if (port->started)
+		(void)rte_eth_dev_stop(port->id);
+	/* that nobody is there has been said, and would be again each time */
+	type = rte_log_register("pmd.net.memif");
+	level = type >= 0 ? rte_log_get_level((uint32_t)type) : 0;
+	if (level > 0)
+		rte_log_set_level((uint32_t)type, RTE_LOG_CRIT);
+	(void)start_device(port);
+	if (level > 0)
+		rte_log_set_level((uint32_t)type, (uint32_t)level);
 }
 
 void port_close(struct port *port)

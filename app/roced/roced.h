@@ -34,6 +34,7 @@ struct port {
 	uint16_t id;               /* DPDK's port number */
 	bool opened, started;
 	bool up;
+	atomic_bool off;           /* workers leave it alone; it may be stopped after each has done a walk */
 	uint8_t mac[6];
 	char netdev[CONFIG_NAME_BYTES];
 	uint32_t speed_mbps;
@@ -119,6 +120,8 @@ int port_start(struct port *port);
 void port_close(struct port *port);
 /* Polls the link; true when it changed. */
 bool port_poll_link(struct port *port);
+/* Starts a port again that is down because its peer was not there or has gone. */
+void port_redial(struct port *port);
 
 /* ---- device.c ---- */
 /* Makes the RDMA devices and the ports' address tables. */

@@ -84,6 +84,8 @@ static uint32_t send_burst(
 {
 	uint32_t done = 0;
 
+	if (atomic_load_explicit(&txq->port->off, memory_order_relaxed))
+		return 0;
 	while (done < n) {
 		uint32_t want = n - done < WORKER_BURST ? n - done : WORKER_BURST;
 		uint16_t k = rte_eth_tx_burst(txq->port_id, (uint16_t)worker->index, pkts + done, (uint16_t)want);
@@ -402,15 +404,18 @@ static int make_queues(struct worker *worker)
 
 	worker->n_rxq = config->n_rx;
 	for (uint32_t r = 0; r < config->n_rx; r++) {
-		worker->rxq[r].port_id = roced->ports[config_find_port(&roced->config, config->rx[r].port)].id;
+		worker->rxq[r].port = &roced->ports[config_find_port(&roced->config, config->rx[r].port)];
+		worker->rxq[r].port_id = worker->rxq[r].port->id;
 		worker->rxq[r].queue = (uint16_t)config->rx[r].queue;
 	}
 	worker->n_txq = roced->n_ports;
 	worker->txq = calloc(roced->n_ports, sizeof(worker->txq[0]));
 	if (worker->txq == NULL)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < roced->n_ports; p++)
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		worker->txq[p].port = &roced->ports[p];
 		worker->txq[p].port_id = roced->ports[p].id;
+	}
 	return 0;
 }
 

@@ -24,11 +24,13 @@
 #define WORKER_RING        2048
 
 struct worker_rxq {
+	const struct port *port;
 	uint16_t port_id, queue;
 };
 
 /* Frames that wait for room in a transmit queue. */
 struct worker_txq {
+	const struct port *port;
 	uint16_t port_id;
 	uint32_t head, count;
 	uint64_t stuck_ns;         /* since when nothing went out, 0: not stuck */

@@ -139,6 +139,17 @@ static int check_memif(const struct net_need *need, char msg[NET_MSG_BYTES])
 	return 0;
 }
 
+/* memif's client, which a port is when it does not say otherwise. */
+bool net_driver_dials(const char *device)
+{
+	char role[32];
+
+	if (strncmp(device, "net_memif", strlen("net_memif")) != 0)
+		return false;
+	return !net_driver_arg(device, "role", role, sizeof(role)) || strcmp(role, "client") == 0 ||
+	       strcmp(role, "slave") == 0;
+}
+
 #define ARGS(...) (const char *const[]){__VA_ARGS__, NULL}
 /* Arguments that DPDK 22.11 does not know: its drivers refuse them with "Operation not permitted". */
 #ifdef NET_NEWER_ARGS

@@ -82,15 +82,36 @@ memif_device() { # ROLE
 	echo "net_memif0,role=$1,id=0,bsize=8192,rsize=10,socket=$tmp_dir/memif.sock,socket-abstract=no"
 }
 
-# The socket is a file, which both namespaces see.
+memif_start() { # NS ROLE
+	if [ "$1" = A ]; then
+		roced_start A "$(memif_device "$2")" 4096 4200 "$A4/24" "$A6/64"
+	else
+		roced_start B "$(memif_device "$2")" 4096 4200 "$B4/24" "$B6/64"
+	fi
+}
+
+# The socket is a file, which both namespaces see. Either side may come first, and go and come back.
 group_memif() {
-	if ! both_start "$(memif_device server)" "$(memif_device client)" 4096 4200; then return; fi
+	memif_start B client || return
+	check "memif: the client is down without a server" port_is_down B
+	memif_start A server || return
 	check "memif: both ports come up" wait_for 5 memif_up
 	programs "memif" B A "$SIDE_B"
+	roced_stop A
+	check "memif: the link goes down with the server" wait_for 5 port_is_down B
+	memif_start A server || return
+	check "memif: both ports come up when the server is back" wait_for 5 memif_up
+	programs "memif, after a restart of the server" B A "$SIDE_B"
+	roced_stop B
+	check "memif: the link goes down with the client" wait_for 5 port_is_down A
+	memif_start B client || return
+	check "memif: both ports come up when the client is back" wait_for 5 memif_up
+	programs "memif, after a restart of the client" B A "$SIDE_B"
 	both_stop
 	rm -f "$tmp_dir/memif.sock"
 }
 memif_up() { port_is_up A && port_is_up B; }
+port_is_down() { dump "$1" && grep -q 'port "p0": down' "$tmp_dir/dump-$1"; }
 port_is_up() { dump "$1" && grep -q 'port "p0": up' "$tmp_dir/dump-$1"; }
 
 # What a daemon sends to its own address does not leave it; the announcements pass through the ring.
