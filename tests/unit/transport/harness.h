@@ -22,8 +22,8 @@
 #define HX_MEM_BYTES  (1u << 20)
 #define HX_MAX_CQE    4096
 #define HX_MAX_LOG    65536
-#define HX_MAX_HELD   64
 #endif
+#define HX_MAX_HELD   64
 #define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
 #define HX_PD         7
 #define HX_RING       256
