@@ -287,6 +287,24 @@ int port_start(struct port *port)
 	return 0;
 }
 
+/* Drivers on an interface of the kernel say that they are up whatever the interface is. */
+static bool carrier(const struct port *port)
+{
+	struct ifreq req = {0};
+	bool up;
+	int fd;
+
+	if (!net_driver_find(port->config->device)->iface_exists)
+		return true;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%.*s", IFNAMSIZ - 1, port->netdev);
+	up = ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_RUNNING) != 0;
+	close(fd);
+	return up;
+}
+
 bool port_poll_link(struct port *port)
 {
 	struct rte_eth_link link;
@@ -294,7 +312,7 @@ bool port_poll_link(struct port *port)
 
 	if (rte_eth_link_get_nowait(port->id, &link) != 0)
 		return false;
-	up = link.link_status == RTE_ETH_LINK_UP;
+	up = link.link_status == RTE_ETH_LINK_UP && carrier(port);
 	port->speed_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
 	if (up == port->up)
 		return false;

@@ -11,7 +11,7 @@ V4=1 V6=2
 rocectl_bin=$build_dir/app/rocectl/rocectl
 groups="af_xdp memif ring loopback pcap virtio_user hugepages"
 groups="$groups two_workers two_workers_memif two_workers_tap vlan kernel_peer"
-groups="$groups daemon_mode second_daemon under_load idle killed examples"
+groups="$groups daemon_mode second_daemon under_load idle killed link examples"
 
 need ss tcpdump ping python3 ib_write_bw ibv_rc_pingpong
 
@@ -51,7 +51,10 @@ counter() {
 		END { print sum + 0 }' "$tmp_dir/dump-$1"
 }
 
-log_has() { grep -qE "$2" "$1"; }
+port_is_down() { dump "$1" && grep -q 'port "p0": down' "$tmp_dir/dump-$1"; }
+port_is_up() { dump "$1" && grep -q 'port "p0": up' "$tmp_dir/dump-$1"; }
+both_up() { port_is_up A && port_is_up B; }
+
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # ends_within SECONDS PID: sets end_status
@@ -95,24 +98,21 @@ group_memif() {
 	memif_start B client || return
 	check "memif: the client is down without a server" port_is_down B
 	memif_start A server || return
-	check "memif: both ports come up" wait_for 5 memif_up
+	check "memif: both ports come up" wait_for 5 both_up
 	programs "memif" B A "$SIDE_B"
 	roced_stop A
 	check "memif: the link goes down with the server" wait_for 5 port_is_down B
 	memif_start A server || return
-	check "memif: both ports come up when the server is back" wait_for 5 memif_up
+	check "memif: both ports come up when the server is back" wait_for 5 both_up
 	programs "memif, after a restart of the server" B A "$SIDE_B"
 	roced_stop B
 	check "memif: the link goes down with the client" wait_for 5 port_is_down A
 	memif_start B client || return
-	check "memif: both ports come up when the client is back" wait_for 5 memif_up
+	check "memif: both ports come up when the client is back" wait_for 5 both_up
 	programs "memif, after a restart of the client" B A "$SIDE_B"
 	both_stop
 	rm -f "$tmp_dir/memif.sock"
 }
-memif_up() { port_is_up A && port_is_up B; }
-port_is_down() { dump "$1" && grep -q 'port "p0": down' "$tmp_dir/dump-$1"; }
-port_is_up() { dump "$1" && grep -q 'port "p0": up' "$tmp_dir/dump-$1"; }
 
 # What a daemon sends to its own address does not leave it; the announcements pass through the ring.
 group_ring() {
@@ -254,7 +254,7 @@ group_two_workers() {
 # memif has a receive queue for each transmit queue of the peer, hence for each of its workers.
 group_two_workers_memif() {
 	if ! WORKERS=$two_workers both_start "$(memif_device server)" "$(memif_device client)" 4096 4200; then return; fi
-	check "memif, two workers: both ports come up" wait_for 5 memif_up
+	check "memif, two workers: both ports come up" wait_for 5 both_up
 	four_pairs "memif, two workers"
 	check "memif, two workers: both carry queue pairs" both_workers_used
 	both_stop
@@ -573,6 +573,27 @@ killed_cm() {
 		end_pid "$server"
 	fi
 }
+
+# Pulling the cable: programs see the port go down and come back, and traffic flows again.
+group_link() {
+	local device
+	device=$(af_packet_device port)
+	if ! both_start "$device" "$device" 4096 4200; then return; fi
+	ip -n "$(ns B)" link set dev port down
+	check "link: the peer's end down, the port is down" wait_for 5 port_is_down A
+	check "link: programs see the port down" state_is A PORT_DOWN
+	ip -n "$(ns B)" link set dev port up
+	check "link: up again, both ports are up" wait_for 5 both_up
+	check "link: programs see the port active" state_is A PORT_ACTIVE
+	programs "link: up again" B A "$SIDE_B"
+	ip -n "$(ns A)" link set dev port down
+	check "link: the own end down, the port is down" wait_for 5 port_is_down A
+	ip -n "$(ns A)" link set dev port up
+	check "link: the own end up again, both ports are up" wait_for 5 both_up
+	programs "link: the own end up again" B A "$SIDE_B"
+	both_stop
+}
+state_is() { run_in "$1" timeout 10 ibv_devinfo | grep "state:.*$2"; }
 
 # ticks PID: CPU time so far, in clock ticks (10 ms)
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
