@@ -80,8 +80,20 @@ finish() {
 
 # ------------------------------------------------------------------ processes and clean-up
 
+# is_ours PID: a process below this shell, and not another one that got the number of one that is gone
+is_ours() {
+	local pid=$1 parent
+	while parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null); do
+		[ "$parent" = $$ ] && return 0
+		[ "${parent:-0}" -gt 1 ] || return 1
+		pid=$parent
+	done
+	return 1
+}
+
 # end_pid PID: TERM, up to five seconds, then KILL; sets no status
 end_pid() {
+	is_ours "$1" || return 0
 	kill -TERM "$1" 2>/dev/null || return 0
 	local i
 	for ((i = 0; i < 50; i++)); do
@@ -176,7 +188,8 @@ start_impair() {
 	ip netns exec "$(ns "$where")" "$impair_bin" "${@:3}" "$1" "$2" >"$tmp_dir/impair.log" 2>&1 &
 	impair_pid=$!
 	pids+=("$impair_pid")
-	wait_for 5 grep -q ready "$tmp_dir/impair.log"
+	# the kernel may take seconds for packet sockets while other namespaces go away
+	wait_for 20 grep -q ready "$tmp_dir/impair.log"
 }
 
 stop_impair() {
