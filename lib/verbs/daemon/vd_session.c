@@ -267,6 +267,19 @@ static int open_memory(struct vd_session *session)
 	return err;
 }
 
+/* Programs have no words for this, so the log must. */
+static int reach_memory(struct vd_session *session)
+{
+	int err = open_memory(session);
+
+	if (err != 0)
+		vd_logf(session->vd, LOG_WARNING,
+			"no access to the memory of process %d of user %u: %s (needs CAP_SYS_PTRACE, and for other "
+			"users' programs CAP_DAC_OVERRIDE)",
+			(int)session->pid, (unsigned int)session->uid, strerror(-err));
+	return err;
+}
+
 static void attach_call(void *arg)
 {
 	struct vd_session *session = arg;
@@ -328,7 +341,7 @@ static int hello_verbs(
 	if (err == 0)
 		err = vd_device_find(vd, request->hello.device, &session->device);
 	if (err == 0)
-		err = open_memory(session);
+		err = reach_memory(session);
 	if (err != 0)
 		return err;
 	session->worker = vd->next_worker;
