@@ -11,7 +11,9 @@
 #include "wire_cm.h"
 #include "worker.h"
 
-#define MAX_PENDING_MADS 1024
+/* Datagrams that wait for a next hop. Whoever sends requests from made-up addresses takes so many places of the
+ * table of neighbours (1024) at most; the others are for clients. */
+#define MAX_PENDING_MADS 512
 #define MAD_SPORT        0xc000
 #define MAD_TTL          64
 #define DONT_FRAGMENT    0x4000
@@ -139,16 +141,21 @@ static struct link *make_link(struct roced *roced, uint32_t device, const struct
 	return link;
 }
 
-void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
-	vd_resolved_fn cb, void *cb_arg)
+/* Whether there is nothing to ask. */
+static bool is_known(const struct link *link)
+{
+	uint8_t mac[6];
+
+	return link->entry == NULL || path_neigh_mac(link->entry, mac);
+}
+
+/* Takes the link. */
+static void resolve(struct roced *roced, struct link *link, vd_resolved_fn cb, void *cb_arg)
 {
 	struct pending *pending;
-	struct link *link;
-	int rc;
 
-	link = make_link(roced, device, src, dst, &rc);
-	if (link == NULL || link->entry == NULL) {
-		cb(cb_arg, rc, link);
+	if (link->entry == NULL) {
+		cb(cb_arg, 0, link);
 		return;
 	}
 	pending = calloc(1, sizeof(*pending));
@@ -165,6 +172,19 @@ void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *
 	pending->wait.arg = pending;
 	LIST_INSERT_HEAD(&roced->pending, pending, list);
 	path_neigh_resolve(link->port->neigh, link->entry, &pending->wait, clock_now_ns());
+}
+
+void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	vd_resolved_fn cb, void *cb_arg)
+{
+	struct link *link;
+	int rc;
+
+	link = make_link(roced, device, src, dst, &rc);
+	if (link == NULL)
+		cb(cb_arg, rc, NULL);
+	else
+		resolve(roced, link, cb, cb_arg);
 }
 
 /* ---- sending ---- */
@@ -272,22 +292,36 @@ static void mad_resolved(void *cb_arg, int status, void *cb_link)
 	free(job);
 }
 
+static struct mad_job *make_job(struct roced *roced, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, const uint8_t mad[VD_MAD_BYTES])
+{
+	struct mad_job *job = calloc(1, sizeof(*job));
+
+	if (job == NULL)
+		return NULL;
+	job->roced = roced;
+	job->from = link_source(roced, device, src);
+	job->dst = *dst;
+	memcpy(job->mad, mad, VD_MAD_BYTES);
+	return job;
+}
+
 void link_send_mad(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
 	const uint8_t mad[VD_MAD_BYTES])
 {
-	const struct port_addr *from = link_source(roced, device, src);
 	struct mad_job *job = NULL;
+	struct link *link;
+	int rc;
 
-	if (from != NULL && roced->n_pending_mads < MAX_PENDING_MADS)
-		job = calloc(1, sizeof(*job));
+	link = make_link(roced, device, src, dst, &rc);
+	/* A known neighbour gets its answer however many strangers are waited for. */
+	if (link != NULL && (roced->n_pending_mads < MAX_PENDING_MADS || is_known(link)))
+		job = make_job(roced, device, src, dst, mad);
 	if (job == NULL) {
+		link_release(roced, link);
 		roced->counters.mads_lost++;
 		return;
 	}
 	roced->n_pending_mads++;
-	job->roced = roced;
-	job->from = from;
-	job->dst = *dst;
-	memcpy(job->mad, mad, VD_MAD_BYTES);
-	link_resolve(roced, device, src, dst, mad_resolved, job);
+	resolve(roced, link, mad_resolved, job);
 }
