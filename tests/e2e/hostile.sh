@@ -74,12 +74,15 @@ attackers=()
 attack() {
 	local mac
 	mac=$(in_ns "$1" cat /sys/class/net/port/address)
+	rm -f "$tmp_dir/attack-$1.log"
 	ip netns exec "$(ns M)" timeout 60 python3 "$hostile_net" evil "$mac" --target "$3" --target "$4" \
 		--peer "$5" --peer "$6" --seconds $NET_SECONDS --seed "$2" "${@:7}" \
 		>"$tmp_dir/attack-$1.log" 2>&1 &
 	attackers+=("$!")
 	pids+=("$!")
 }
+
+learned() { grep -q learned "$tmp_dir/attack-$1.log"; }
 
 attackers_end() {
 	local p rc=0
@@ -113,8 +116,8 @@ victims_end() {
 }
 
 fds_A=$(descriptors A) fds_B=$(descriptors B)
-victim B rping -s -a $B4 -P -p 7174
-victim A rping -s -a $A6 -P -p 7174
+victim B rping -s -a $B4 -P -p 7174 -S 1000
+victim A rping -s -a $A6 -P -p 7174 -S 30000
 victim B ib_atomic_bw -d roced0 -x $V4 -F -n 5000000 -p 18602 -e -t 1
 sleep 1.5
 victim A rping -c -a $B4 -S 1000 -p 7174
@@ -123,7 +126,8 @@ victim A ib_atomic_bw -d roced0 -x $V4 -F -n 5000000 -p 18602 -e -t 1 $SIDE_B
 sleep 1
 attack A "$seed" $A4 $A6 $B4 $B6 --rate 2000
 attack B "$((seed + 1))" $B4 $B6 $A4 $A6 --rate 2000
-sleep 3
+# whose queue pairs come later is left alone
+wait_for 20 learned A && wait_for 5 learned B || { fail "the attackers listen" "$tmp_dir"/attack-*.log; finish; }
 verify "hostile frames: a bystander's data, IPv4" 20 $V4 1024 -q 4 -s 65536
 verify "hostile frames: a bystander's data, IPv6, events" 20 $V6 2048 -q 2 -s 65536 -e
 check "hostile frames: all were sent" attackers_end
@@ -133,9 +137,10 @@ check "hostile frames: everything of the victims is gone, B" wait_for 10 all_gon
 
 NET_SECONDS=6
 attack A "$seed" $A4 $A6 $B4 $B6 --rate 9000 --listen 0.1 --kinds managers
+wait_for 20 learned A
 sleep 4
 check "flood of connection requests: neighbours are left for clients" neighbours_left A
-cm_pair "flood of connection requests: rping" 20 "rping -s -a $A4 -p 7999 -V -C 5" "rping -c -a $A4 -p 7999 -V -C 5"
+pair "flood of connection requests: rping" 20 A "rping -s -a $A4 -p 7999 -V -C 5" B "rping -c -a $A4 -p 7999 -V -C 5"
 check "flood of connection requests: it was one" flood_ends
 
 # ------------------------------------------------------------------ clients
