@@ -67,6 +67,7 @@ struct tp_req {
 	uint32_t window_una;     /* una as the window knows it */
 	bool gap_taken;
 	uint8_t retry_left, rnr_left;
+	uint8_t timeouts;        /* of the ACK timer in a row */
 	bool rnr_wait;
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */

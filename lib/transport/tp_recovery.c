@@ -3,6 +3,7 @@
 
 #define ACK_TIMEOUT_UNIT_NS 4096u
 #define RNR_RETRY_ENDLESS   7
+#define ACK_BACKOFF_MAX     2    /* as a power of two */
 #define WINDOW_START        32
 #define WINDOW_MIN          4
 
@@ -94,6 +95,11 @@ static void retry(struct tp_qp *qp)
 	go_back(qp);
 }
 
+/*
+ * The time may lie between the interval asked for and four times that (IBTA vol. 1, 9.7.6.1.3). Each
+ * timeout in a row doubles it up to there: when the peer or the path is slower than the interval, asking again
+ * at the same pace only adds to its work and uses up the retries.
+ */
 static void set_deadline(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
@@ -101,7 +107,8 @@ static void set_deadline(struct tp_qp *qp)
 
 	if (qp->attr.timeout == 0)
 		return;
-	req->deadline_ns = tp->now_ns + ((uint64_t)ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
+	req->deadline_ns = tp->now_ns +
+		((uint64_t)ACK_TIMEOUT_UNIT_NS << (qp->attr.timeout + tp_min(req->timeouts, ACK_BACKOFF_MAX)));
 	if (!req->ack_timer.armed || req->ack_timer.expiry_ns > req->deadline_ns)
 		base_timer_start(&tp->wheel, &req->ack_timer, req->deadline_ns);
 }
@@ -119,8 +126,12 @@ static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 	}
 	qp->tp->counters.ack_timeouts++;
 	qp->req.gap_taken = false;
+	if (qp->req.timeouts < ACK_BACKOFF_MAX)
+		qp->req.timeouts++;
 	set_deadline(qp);
 	retry(qp);
+	/* Nothing is known to get through: start over gently. */
+	qp->req.window = tp_min(qp->req.window, WINDOW_MIN);
 }
 
 static void rnr_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
@@ -142,6 +153,7 @@ void tp_recovery_reset(struct tp_qp *qp)
 	qp->req.rnr_left = qp->attr.rnr_retry;
 	qp->req.rnr_wait = false;
 	qp->req.gap_taken = false;
+	qp->req.timeouts = 0;
 	window_reset(qp);
 }
 
@@ -150,6 +162,7 @@ void tp_recovery_progress(struct tp_qp *qp)
 	qp->req.retry_left = qp->attr.retry_cnt;
 	qp->req.rnr_left = qp->attr.rnr_retry;
 	qp->req.gap_taken = false;
+	qp->req.timeouts = 0;
 	window_grow(qp);
 	if (outstanding(qp))
 		set_deadline(qp);

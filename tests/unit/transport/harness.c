@@ -105,7 +105,7 @@ static enum hx_fate fate_of(struct hx_world *w, int from, uint32_t n, const stru
 
 static void pipe_in(struct hx_world *w, int from, uint32_t n, struct rte_mbuf *m)
 {
-	uint64_t due_ns = w->now_ns + LATENCY_NS;
+	uint64_t due_ns = w->now_ns + (w->o.latency_ns != 0 ? w->o.latency_ns : LATENCY_NS);
 	uint8_t *frame = m->buf_addr;
 
 	switch (fate_of(w, from, n, &w->log[w->n_log - 1].pkt)) {

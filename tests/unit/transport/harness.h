@@ -49,6 +49,7 @@ struct hx_options {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;   /* 0: 8 (1 ms), 7, 7, 1; HX_ZERO for 0 */
 	uint8_t rd_atomic, dest_rd_atomic;                      /* 0: 4 */
 	uint32_t n_qps;             /* 0: 1 */
+	uint64_t latency_ns;        /* one way; 0: 10 us */
 	uint64_t seed;              /* 0: no random faults */
 	uint32_t lose, repeat, delay, damage;                   /* per mille, with seed */
 };
