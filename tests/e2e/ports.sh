@@ -284,17 +284,18 @@ group_two_workers_tap() {
 	for n in A B; do ip -n "$(ns $n)" link del dev joint; done
 }
 
-# Several processes at once, each pair with a TCP port of its own.
+# Several processes at once, each pair with a TCP port of its own. Eight programs that poll crowd a small
+# machine, so timeouts are long (-u 17: half a second).
 four_pairs() { # NAME
 	local p rc=0 clients=() servers=()
 	wanted "$1: 4 pairs of ib_write_bw with 4 QPs at once" || return 0
 	for p in 18601 18602 18603 18604; do
-		spawn_in B 25 "$tmp_dir/server-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -p $p
+		spawn_in B 25 "$tmp_dir/server-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -u 17 -p $p
 		servers+=("$spawned_pid")
 	done
 	for p in 18601 18602 18603 18604; do wait_for 5 tcp_listens B $p; done
 	for p in 18601 18602 18603 18604; do
-		spawn_in A 25 "$tmp_dir/client-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -p $p "$SIDE_B"
+		spawn_in A 25 "$tmp_dir/client-$p.log" ib_write_bw -d roced0 -x $V4 -F -q 4 -n 100 -u 17 -p $p "$SIDE_B"
 		clients+=("$spawned_pid")
 	done
 	for p in "${clients[@]}" "${servers[@]}"; do
