@@ -72,10 +72,36 @@ static const char *parse_addr(const struct config_key *key, const char *text, st
 	return is_host_addr(addr) ? NULL : "the unicast address of a router";
 }
 
+/* The first address of an IPv4 network is the network's, the last one everybody's (RFC 1122, 3.2.1.3); a network
+ * of two addresses has neither (RFC 3021). */
+static bool is_network_or_broadcast(const struct config_prefix *prefix)
+{
+	uint32_t addr, host;
+
+	if (!is_v4(&prefix->addr) || prefix->len > 30)
+		return false;
+	memcpy(&addr, &prefix->addr.b[12], sizeof(addr));
+	host = ntohl(addr) & (UINT32_MAX >> prefix->len);
+	return host == 0 || host == UINT32_MAX >> prefix->len;
+}
+
+static const char *check_len(const char *text, uint32_t max, struct config_prefix *prefix)
+{
+	unsigned long len;
+	char *end;
+
+	len = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end != '\0' || len == 0 || len > max)
+		return max == 32 ? "a prefix length of 1 to 32" : "a prefix length of 1 to 128";
+	prefix->len = (uint32_t)len;
+	return NULL;
+}
+
 static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 {
-	char buf[64], *slash, *end;
-	unsigned long len, max;
+	char buf[64], *slash;
+	const char *want;
+	uint32_t max;
 
 	if (copy_text(buf, sizeof(buf), text) != NULL)
 		return "an address like \"10.0.0.1/24\" or \"fd00::1/64\"";
@@ -93,13 +119,10 @@ static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 	}
 	if (!is_host_addr(&prefix->addr))
 		return "a unicast address of a host";
-	if (slash == NULL)
-		return NULL;
-	len = strtoul(slash, &end, 10);
-	if (!isdigit((unsigned char)*slash) || *end != '\0' || len == 0 || len > max)
-		return max == 32 ? "a prefix length of 1 to 32" : "a prefix length of 1 to 128";
-	prefix->len = (uint32_t)len;
-	return NULL;
+	want = slash != NULL ? check_len(slash, max, prefix) : NULL;
+	if (want == NULL && is_network_or_broadcast(prefix))
+		return "a host's address, not the network's or its broadcast address";
+	return want;
 }
 
 static const char *parse_mac(const char *text, uint8_t mac[6])
