@@ -182,7 +182,8 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(1); time.sleep(
 	silent=$!
 	pids+=("$silent")
 	wait_for 5 test -S "$tmp_dir/silent.sock"
-	roced_config roced-C "net_virtio_user0,path=$tmp_dir/silent.sock" 1024 1500 10.77.9.1/24 >"$tmp_dir/roced-C.conf"
+	roced_config roced-C "net_virtio_user0,path=$tmp_dir/silent.sock" 1024 1500 10.77.9.1/24 \
+		>"$tmp_dir/roced-C.conf"
 	"$roced_bin" -c "$tmp_dir/roced-C.conf" -f &
 	pid=$!
 	pids+=("$pid")
