@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One DPDK port: its device, buffers, queues and link. */
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -287,6 +289,17 @@ int port_start(struct port *port)
 	return 0;
 }
 
+/* The carrier itself; IFF_RUNNING follows it up to a second later, too late for who starts a program once we are ready. */
+static bool has_link(int fd, struct ifreq *req)
+{
+	struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
+
+	req->ifr_data = (void *)&link;
+	if (ioctl(fd, SIOCETHTOOL, req) == 0)
+		return link.data != 0;
+	return ioctl(fd, SIOCGIFFLAGS, req) == 0 && (req->ifr_flags & IFF_RUNNING) != 0;
+}
+
 /* Drivers on an interface of the kernel say that they are up whatever the interface is. */
 static bool carrier(const struct port *port)
 {
@@ -300,7 +313,7 @@ static bool carrier(const struct port *port)
 	if (fd < 0)
 		return true;
 	snprintf(req.ifr_name, sizeof(req.ifr_name), "%.*s", IFNAMSIZ - 1, port->netdev);
-	up = ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_RUNNING) != 0;
+	up = has_link(fd, &req);
 	close(fd);
 	return up;
 }
