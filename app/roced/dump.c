@@ -79,9 +79,9 @@ void dump_counters(const struct roced *roced)
 		" bad_requests %" PRIu64,
 		s.sessions, s.contexts, s.pds, s.mrs, s.cqs, s.qps, s.ahs, s.cm_ids, s.requests, s.bad_requests);
 	log_line(LOG_NOTICE,
-		"verbs: bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
+		"verbs: cm_listeners %u bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
 		" events_lost %" PRIu64,
-		s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
+		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -27,6 +27,7 @@ roced_start A "$(af_packet_device roce)" 4096 4200 "$A4/24" "$A6/64" || finish
 
 in_guest() { guest exec --timeout "$1" peer "${@:2}"; }
 guest_listens() { in_guest 5 "netstat -ltn | grep -q ':$1 '"; }
+guest_cm_listens() { in_guest 5 "rdma resource show cm_id | grep -q LISTEN"; }
 
 # guest_serves NAME SECONDS 'SERVER' 'CLIENT': the server in the guest, the client on roced
 guest_serves() {
@@ -35,7 +36,7 @@ guest_serves() {
 	guest spawn --timeout "$limit" peer server "$server" || { fail "$name: the guest answers"; finish; }
 	# shellcheck disable=SC2086
 	port=$(tcp_port $server)
-	if [ -n "$port" ]; then wait_for 5 guest_listens "$port"; else sleep "${SERVER_HEAD_START:-0.6}"; fi
+	if [ -n "$port" ]; then wait_for 5 guest_listens "$port"; else wait_for 5 guest_cm_listens; fi
 	# shellcheck disable=SC2086
 	run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
 	crc=$?

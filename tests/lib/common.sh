@@ -325,6 +325,14 @@ tcp_port() {
 
 tcp_listens() { [ -n "$(in_ns "$1" ss -Hltn "sport = :$2")" ]; }
 
+# cm_listens NS: a program listens through the connection manager of the daemon there
+cm_listens() {
+	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log"
+	kill -USR1 "${!var}" || return 1
+	sleep 0.1
+	tac "$log" | grep -m 1 -o 'cm_listeners [0-9]*' | grep -q '[1-9]'
+}
+
 # Wait until a server program in NS is ready for its client.
 server_settles() {
 	local where=$1 port
@@ -333,7 +341,7 @@ server_settles() {
 	if [ -n "$port" ]; then
 		wait_for 5 tcp_listens "$where" "$port"
 	else
-		sleep "${SERVER_HEAD_START:-0.6}"
+		wait_for 5 cm_listens "$where"
 	fi
 }
 
