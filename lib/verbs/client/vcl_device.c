@@ -90,6 +90,16 @@ static struct ibv_device **make_list(struct vc_reply *reply, int *num)
 }
 
 /* Without a daemon there are no devices, which is a list of none; other failures are errors. */
+/* A program that finds no device tells its user nothing else. */
+static void tell_unreachable(int err)
+{
+	static bool told;
+
+	if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		return;
+	fprintf(stderr, "libibverbs: Warning: no roced daemon answers on %s: %s\n", vcl_socket_path(), strerror(-err));
+}
+
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -106,8 +116,10 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (err == 0) {
 		err = vcl_call(&conn, &req, &reply);
 		vcl_conn_close(&conn);
-	} else if (err == -ENOENT || err == -ECONNREFUSED) {
-		err = 0;
+	} else {
+		tell_unreachable(err);
+		if (err == -ENOENT || err == -ECONNREFUSED)
+			err = 0;
 	}
 	if (err != 0) {
 		errno = -err;

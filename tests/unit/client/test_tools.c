@@ -6,7 +6,10 @@
 #include "env.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define SKIPPED 77
 
@@ -75,11 +78,28 @@ static void test_errors(void **state)
 	assert_int_equal(run(out, sizeof(out), "%s 2>&1%s", roced_run, ""), 2);
 }
 
+/* The socket of a daemon that died is there, but nobody answers: no device, and a word of why. */
+static void test_dead_daemon(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	char out[4096];
+
+	(void)state;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/roced-dead-%d.sock", getpid());
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+	assert_int_equal(run(out, sizeof(out), "%s --socket %s ibv_devices 2>&1", roced_run, addr.sun_path), 0);
+	unlink(addr.sun_path);
+	assert_has(out, "no roced daemon answers on /tmp/roced-dead-");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_devinfo),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_dead_daemon),
 	};
 
 	if (argc != 2)
