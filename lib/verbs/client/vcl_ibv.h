@@ -69,7 +69,6 @@ struct vcl_cq {
 	struct tp_cqe *slots;
 	uint32_t depth;
 	uint32_t cons;
-	uint32_t empty_polls;              /* in a row */
 	uint64_t cookie;
 	uint32_t comp_events;              /* given to the program; vcl_context.lock */
 	uint32_t async_events;
