@@ -22,8 +22,11 @@ usage() { sed -n '5,13s/^# \{0,1\}//p' "$0"; }
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --build) build=$2; shift ;;
-    --seconds) seconds=$2; shift ;;
+    --build | --seconds)
+        [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+        [ "$1" = --build ] && build=$2 || seconds=$2
+        shift
+        ;;
     -h | --help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
     *) targets+=("$1") ;;
