@@ -28,7 +28,7 @@
 	X(OUT_OF_ORDER, "out_of_order", "request ahead of the expected PSN")                               \
 	X(ACK_WINDOW, "ack_window", "response outside of what is outstanding")                             \
 	X(MALFORMED_MAD, "malformed_mad", "management datagram of bad size, class or version")             \
-	X(UD_LENGTH, "ud_length", "datagram longer than the receive buffer")                               \
+	X(UD_LENGTH, "ud_length", "datagram longer than the receive buffer or the MTU of the port")         \
 	X(NO_RECV, "no_recv", "no receive work request posted")                                            \
 	X(NO_NEIGHBOUR, "no_neighbour", "link address of the next hop is not known")                       \
 	X(NO_MBUF, "no_mbuf", "packet pool empty")                                                         \

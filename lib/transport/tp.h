@@ -27,7 +27,7 @@
 struct tp;
 struct tp_qp;
 
-/* Where packets of a queue pair go: the address vector after resolution. */
+/* Where packets of a queue pair or to an address handle go: the address vector after resolution. */
 struct tp_av {
 	struct wire_l2l3 net;     /* dmac is filled in by the environment on emit */
 	uint8_t l3_version;
@@ -69,6 +69,7 @@ struct tp_ops {
 struct tp_config {
 	uint32_t max_qps;         /* table sizes, all taken at start */
 	uint32_t max_mrs;
+	uint32_t max_ahs;
 	uint32_t qpn_base;        /* low bits of a QPN are the index in this worker's table, high bits its number */
 	uint32_t window_pkts;     /* most unacknowledged request packets of one QP; 0: 128 */
 	uint64_t seed;            /* for generation bits and the like */
@@ -117,6 +118,15 @@ struct tp_mr_attr {
 int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
 int tp_mr_destroy(struct tp *tp, uint32_t key);
 
+/* ---- address handles ---- */
+
+/* Makes an address handle; *ah is the number that UD work requests of queue pairs in pd name, made like the key
+ * of a region. What av->link points to has to stay until the handle is destroyed. -ENOMEM: table full, -EINVAL:
+ * neither IPv4 nor IPv6. */
+int tp_ah_create(struct tp *tp, uint32_t pd, const struct tp_av *av, uint32_t *ah);
+/* Work requests that are not sent yet fail. -EINVAL: no such handle. */
+int tp_ah_destroy(struct tp *tp, uint32_t ah);
+
 /* ---- queue pairs ---- */
 
 enum tp_qp_type { TP_QPT_RC = 2, TP_QPT_UC = 3, TP_QPT_UD = 4 };   /* enum ibv_qp_type */
@@ -129,6 +139,7 @@ struct tp_qp_init {
 	uint32_t pd;
 	uint32_t sq_depth, rq_depth;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t ud_mtu_bytes;    /* UD: MTU of the port, 256..4096, longest datagram either way */
 	bool sq_sig_all;
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */
@@ -175,10 +186,11 @@ struct tp_qp_attr {
 	bool sq_draining;         /* query only */
 };
 
-/* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL, -EOPNOTSUPP (UC, UD: not served yet). */
+/* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL. */
 int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp, uint32_t *qpn);
 /* Transition and attributes as in IBTA vol. 1, 10.3.1 and table 91: required and optional attributes of
- * every transition are checked (-EINVAL) and nothing is changed on error. */
+ * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
+ * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
 void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr);
 /* Frees it without completions. */

@@ -40,6 +40,13 @@ struct tp_mr {
 	bool invalidated;        /* by a SEND with invalidate: no remote access any more */
 };
 
+struct tp_ah {
+	struct tp_av av;
+	uint32_t pd;
+	uint8_t gen;
+	bool used;
+};
+
 /* State of a fetched send work request, beside its copied WQE. */
 struct tp_swr {
 	uint32_t psn;            /* first PSN */
@@ -120,8 +127,22 @@ struct tp_resp {
 	struct tp_saved_list answers;
 };
 
+/* What differs between the transport services (IBTA vol. 1, table 38): tp_type.c. */
+struct tp_type {
+	enum wire_service service;
+	uint16_t wrs;            /* work requests that may be posted: set of 1 << enum tp_wr_opcode */
+	bool acknowledged;       /* work is done when the peer has said so, not when it is sent */
+	bool connected;          /* to the one peer of the address vector */
+	/* Sends of the work request to go on with, for at most budget packets; what of the budget was used.
+	 * 0: no buffer now, or swr->err tells why it cannot be sent. */
+	uint32_t (*send)(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+	/* Takes a request packet whose header was checked. */
+	void (*rx)(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+};
+
 struct tp_qp {
 	struct tp *tp;
+	const struct tp_type *type;
 	uint32_t qpn;
 	uint32_t mtu;
 	uint16_t ip_id;
@@ -162,6 +183,8 @@ struct tp {
 	uint32_t next_qp;
 	struct tp_mr *mrs;
 	uint32_t next_mr;
+	struct tp_ah *ahs;
+	uint32_t next_ah;
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
 	struct tp_stage stage;
@@ -192,6 +215,11 @@ static inline uint32_t tp_piece_end(const struct tp_swr *swr, uint32_t psn)
 	return base_psn_add(swr->psn, tp_min(next, swr->n_psn));
 }
 
+static inline bool tp_mtu_ok(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= TP_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)
 {
 	return (struct tp_send_wqe *)(void *)(qp->req.slots + (size_t)(i & qp->req.mask) * qp->req.slot_bytes);
@@ -209,6 +237,14 @@ static inline void tp_drop(struct tp *tp, enum base_drop reason)
 
 /* tp.c */
 void tp_activate(struct tp_qp *qp);
+
+/* tp_type.c */
+/* NULL: no type that is served. */
+const struct tp_type *tp_type_of(enum tp_qp_type type);
+
+/* tp_ah.c */
+/* The address vector if ah names a handle of pd; else NULL. */
+const struct tp_av *tp_ah_find(const struct tp *tp, uint32_t ah, uint32_t pd);
 
 /* tp_mr.c */
 /* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
@@ -244,15 +280,23 @@ bool tp_mem_sgl_ok(const struct tp_qp *qp, const struct tp_sge *sge, uint32_t n,
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn);
 /* Lays out the frame, copies the payload, makes the ICRC and emits. */
 void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes);
+/* The same two for a packet that goes elsewhere than to the queue pair's peer. */
+struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn);
+void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
+	uint32_t bytes);
 
 /* tp_qp.c */
 /* Moves to the error state: the oldest send and the receive in progress complete with the given statuses
  * (TP_WC_SUCCESS: flushed like the rest). */
 void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);
+/* The oldest send work request failed here: the error state, or SQE where the specification has it. */
+void tp_qp_send_error(struct tp_qp *qp, enum tp_wc_status status);
+/* A fault of the receiving side that an unacknowledged service tells its own client only. */
+void tp_qp_recv_error(struct tp_qp *qp, enum tp_wc_status status);
 void tp_qp_event(struct tp_qp *qp, enum tp_event event);
 /* Drops all work without completions: RESET. */
 void tp_qp_clear(struct tp_qp *qp);
-/* Flushes some of what is posted in the error state; whether more may be. */
+/* Flushes some of what is posted in the error state, or of the sends in SQE; whether more may be. */
 bool tp_qp_flush(struct tp_qp *qp);
 /* Puts a completion on a queue; a full one fails the queue pair. */
 void tp_qp_complete(struct tp_qp *qp, void *cq, const struct tp_cqe *cqe);
@@ -263,6 +307,16 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 void tp_req_reset(struct tp_qp *qp);
 /* Sends at most budget packets; *more is set when another turn would send more. */
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more);
+/* How SEND, WRITE, READ and atomics of a connected queue pair go out: tp_type.send. */
+uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+/* Payload [off, off + bytes) of a work request; NULL: not to be had, swr->err tells so. */
+const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes);
+/* The packets of swr up to PSN psn are out. */
+void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
+/* Opcode of the queue pair's service that corresponds to an RC one. */
+uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);
+/* Goes on after SQE with nothing outstanding. */
+void tp_req_restart(struct tp_qp *qp);
 /* Retires the oldest send work request. */
 void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status);
 /* Tells of a drained send queue, once, in SQD. */
@@ -274,11 +328,24 @@ void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *pay
 
 /* tp_resp.c */
 void tp_resp_reset(struct tp_qp *qp);
-void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 /* Client memory could not be written after the packets from psn on were taken. */
 void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
 /* READ and atomic requests that may be unanswered: see tp_resp.c. */
 uint32_t tp_resp_depth(const struct tp_qp *qp);
+
+/* tp_recv.c */
+/* Takes the next receive work request unless one is in progress. 1: there is one, 0: none posted, -EINVAL: it is
+ * malformed (and in progress, to be completed with an error). */
+int tp_recv_take(struct tp_qp *qp);
+/* Whether the receive work request names memory that may be written. */
+bool tp_recv_writable(const struct tp_qp *qp);
+/* Places data at off of the receive work request; -EFAULT: bad key, range or copy. */
+int tp_recv_place(struct tp_qp *qp, uint32_t off, const uint8_t *data, uint32_t bytes);
+
+/* tp_ud.c */
+uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+void tp_ud_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 
 /* tp_answer.c */
 /* Forgets answers and acknowledgements that wait. */

@@ -31,9 +31,9 @@ struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
 
 static int init_ok(const struct tp_qp_init *init)
 {
-	if (init->type == TP_QPT_UC || init->type == TP_QPT_UD)
-		return -EOPNOTSUPP;
-	if (init->type != TP_QPT_RC || init->sq_depth > 1u << 20 || init->rq_depth > 1u << 20)
+	if (tp_type_of(init->type) == NULL || init->sq_depth > 1u << 20 || init->rq_depth > 1u << 20)
+		return -EINVAL;
+	if (init->type == TP_QPT_UD && !tp_mtu_ok(init->ud_mtu_bytes))
 		return -EINVAL;
 	if (init->max_send_sge > TP_MAX_SGE || init->max_recv_sge > TP_MAX_SGE ||
 		init->max_inline_bytes > TP_MAX_INLINE_BYTES)
@@ -97,6 +97,7 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 	if (qp == NULL)
 		return -ENOMEM;
 	qp->tp = tp;
+	qp->type = tp_type_of(init->type);
 	qp->init = *init;
 	TAILQ_INIT(&qp->resp.answers);
 	rc = alloc_queues(qp);
@@ -145,6 +146,7 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_ACCESS_FLAGS, access);
 	COPY(TP_QP_PKEY_INDEX, pkey_index);
 	COPY(TP_QP_PORT, port);
+	COPY(TP_QP_QKEY, qkey);
 	COPY(TP_QP_AV, av);
 	COPY(TP_QP_PATH_MTU, mtu_bytes);
 	COPY(TP_QP_TIMEOUT, timeout);
@@ -163,6 +165,18 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	to->dest_qpn &= BASE_PSN_MASK;
 }
 
+static bool flush_one_send(struct tp_qp *qp);
+
+/* What was posted before the change is flushed, what comes after it is sent. */
+static void leave_sqe(struct tp_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->init.sq_depth; i++) {
+		if (!flush_one_send(qp))
+			break;
+	}
+	tp_req_restart(qp);
+}
+
 static void enter_rts(struct tp_qp *qp, enum tp_qp_state from)
 {
 	if (from == TP_QPS_RTR) {
@@ -177,7 +191,7 @@ static void enter(struct tp_qp *qp, enum tp_qp_state from, enum tp_qp_state next
 	qp->attr.state = next;
 	switch (next) {
 	case TP_QPS_RTR:
-		qp->mtu = qp->attr.mtu_bytes;
+		qp->mtu = qp->type->connected ? qp->attr.mtu_bytes : qp->init.ud_mtu_bytes;
 		tp_resp_reset(qp);
 		break;
 	case TP_QPS_RTS:
@@ -209,6 +223,11 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 		tp_qp_error(qp, TP_WC_SUCCESS, TP_WC_SUCCESS);
 		return 0;
 	}
+	if (qp->attr.state == TP_QPS_SQE)
+		leave_sqe(qp);
+	/* A completion queue that could not hold what was flushed has ended it. */
+	if (qp->attr.state == TP_QPS_ERR)
+		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
 	enter(qp, qp->attr.state, next);
 	return 0;
@@ -219,7 +238,7 @@ void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr)
 	*attr = qp->attr;
 	attr->cur_state = qp->attr.state;
 	attr->sq_draining = qp->attr.state == TP_QPS_SQD && !tp_req_drained(qp);
-	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD)
+	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD && qp->attr.state != TP_QPS_SQE)
 		return;
 	attr->sq_psn = qp->req.snd_max;
 	attr->rq_psn = qp->resp.epsn;
@@ -292,12 +311,16 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 		if (wire_op_is(wire_opinfo(last->opcode), WIRE_OP_WRITE))
 			cqe.opcode = TP_WC_OP_RECV_WRITE_IMM;
 		if ((last->hdrs & WIRE_HDR_IMMDT) != 0) {
-			cqe.flags = TP_WC_WITH_IMM;
+			cqe.flags |= TP_WC_WITH_IMM;
 			cqe.imm = last->imm;
 		}
 		if ((last->hdrs & WIRE_HDR_IETH) != 0) {
-			cqe.flags = TP_WC_WITH_INV;
+			cqe.flags |= TP_WC_WITH_INV;
 			cqe.imm = last->rkey;
+		}
+		if ((last->hdrs & WIRE_HDR_DETH) != 0) {
+			cqe.flags |= TP_WC_GRH;
+			cqe.src_qpn = last->sqpn;
 		}
 		cqe.solicited |= last->solicited;
 	}
@@ -319,6 +342,26 @@ void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_sta
 	if (qp->resp.have_recv)
 		tp_qp_complete_recv(qp, recv_status == TP_WC_SUCCESS ? TP_WC_WR_FLUSH_ERR : recv_status, NULL, 0);
 	tp_activate(qp);
+}
+
+void tp_qp_send_error(struct tp_qp *qp, enum tp_wc_status status)
+{
+	if (qp->type->acknowledged) {
+		tp_qp_error(qp, status, TP_WC_SUCCESS);
+		return;
+	}
+	/* 10.3.1: the receive queue goes on. */
+	qp->attr.state = TP_QPS_SQE;
+	tp_req_complete_head(qp, status);
+	tp_activate(qp);
+}
+
+void tp_qp_recv_error(struct tp_qp *qp, enum tp_wc_status status)
+{
+	if (qp->attr.state == TP_QPS_ERR)
+		return;
+	tp_qp_event(qp, TP_EVENT_QP_FATAL);
+	tp_qp_error(qp, TP_WC_SUCCESS, status);
 }
 
 static bool flush_one_send(struct tp_qp *qp)
@@ -356,7 +399,8 @@ static bool flush_one_recv(struct tp_qp *qp)
 bool tp_qp_flush(struct tp_qp *qp)
 {
 	for (uint32_t i = 0; i < TP_FLUSH_BURST; i++) {
-		bool sent = flush_one_send(qp), received = flush_one_recv(qp);
+		bool sent = flush_one_send(qp);
+		bool received = qp->attr.state == TP_QPS_ERR && flush_one_recv(qp);
 
 		if (!sent && !received)
 			return false;

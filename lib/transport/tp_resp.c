@@ -3,8 +3,6 @@
  * Responder, receiving side: a chain of checks in the order of IBTA vol. 1, figure 85 (and of Soft-RoCE), each
  * with one verdict, and one table that says what every verdict means to the peer and to the client.
  */
-#include <errno.h>
-
 #include "tp_internal.h"
 
 enum verdict {
@@ -95,6 +93,10 @@ void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn)
 {
 	if (qp->attr.state == TP_QPS_ERR || qp->attr.state == TP_QPS_RESET)
 		return;
+	if (!qp->type->acknowledged) {
+		tp_qp_recv_error(qp, TP_WC_LOC_PROT_ERR);
+		return;
+	}
 	fail(qp, V_MEM_FAULT, psn);
 	tp_activate(qp);
 }
@@ -149,35 +151,6 @@ static enum verdict check_operation(struct request *r)
 	return V_OK;
 }
 
-static enum verdict fetch_recv(struct tp_qp *qp)
-{
-	struct tp_resp *resp = &qp->resp;
-	struct tp *tp = qp->tp;
-	const struct tp_sge *sge;
-	int rc;
-
-	memset(resp->recv, 0, sizeof(*resp->recv));
-	rc = tp->ops.recv_fetch(tp->env, qp->init.cookie, resp->recv, resp->recv_slot_bytes);
-	if (rc == 0)
-		return V_RNR;
-	resp->have_recv = true;
-	if (rc < 0 || resp->recv->num_sge > qp->init.max_recv_sge)
-		return V_RECV_BAD;
-	sge = (const struct tp_sge *)(const void *)(resp->recv + 1);
-	resp->recv_capacity = 0;
-	for (uint32_t i = 0; i < resp->recv->num_sge; i++)
-		resp->recv_capacity += sge[i].bytes;
-	return V_OK;
-}
-
-static enum verdict check_recv_memory(const struct tp_qp *qp)
-{
-	const struct tp_recv_wqe *recv = qp->resp.recv;
-	const struct tp_sge *sge = (const struct tp_sge *)(const void *)(recv + 1);
-
-	return tp_mem_sgl_ok(qp, sge, recv->num_sge, TP_ACCESS_LOCAL_WRITE) ? V_OK : V_RECV_MEM;
-}
-
 /* A new request for the slot of a replay that still runs shows that the requester has its answer. */
 static enum verdict check_saved_room(struct tp_qp *qp)
 {
@@ -199,16 +172,16 @@ static enum verdict check_saved_room(struct tp_qp *qp)
 /* 9.7.4.1.4 and 9.7.5.2.8: a receive work request, or room for one more READ or atomic. */
 static enum verdict check_resources(struct request *r)
 {
-	enum verdict verdict;
+	int rc;
 
 	if (wire_op_is(r->info, WIRE_OP_READ | WIRE_OP_ATOMIC))
 		return check_saved_room(r->qp);
 	if (!wire_op_is(r->info, WIRE_OP_RECV_START) || r->qp->resp.have_recv)
 		return V_OK;
-	verdict = fetch_recv(r->qp);
-	if (verdict == V_OK && wire_op_is(r->info, WIRE_OP_SEND))
-		verdict = check_recv_memory(r->qp);
-	return verdict;
+	rc = tp_recv_take(r->qp);
+	if (rc <= 0)
+		return rc == 0 ? V_RNR : V_RECV_BAD;
+	return !wire_op_is(r->info, WIRE_OP_SEND) || tp_recv_writable(r->qp) ? V_OK : V_RECV_MEM;
 }
 
 static bool packet_length_ok(const struct request *r)
@@ -278,7 +251,6 @@ static enum verdict check_target(struct request *r)
 static enum verdict place_send(struct request *r)
 {
 	struct tp_resp *resp = &r->qp->resp;
-	const struct tp_sge *sge = (const struct tp_sge *)(const void *)(resp->recv + 1);
 	uint32_t bytes = r->pkt->payload_bytes;
 
 	if (wire_op_is(r->info, WIRE_OP_START))
@@ -286,7 +258,7 @@ static enum verdict place_send(struct request *r)
 	resp->msg = TP_MSG_SEND;
 	if ((uint64_t)resp->msg_bytes + bytes > RTE_MIN(resp->recv_capacity, (uint64_t)TP_MAX_MSG_BYTES))
 		return V_TOO_LONG;
-	if (tp_mem_scatter(r->qp, TP_ROLE_RESPONDER, sge, resp->recv->num_sge, resp->msg_bytes, r->payload, bytes) != 0)
+	if (tp_recv_place(r->qp, resp->msg_bytes, r->payload, bytes) != 0)
 		return resp->failed ? V_DONE : V_RECV_MEM;
 	resp->msg_bytes += bytes;
 	return V_OK;
@@ -531,9 +503,10 @@ static enum verdict judge(struct request *r)
 	return V_OK;
 }
 
-void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload)
+void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
 {
-	struct request r = {.qp = qp, .pkt = pkt, .payload = payload, .info = wire_opinfo(pkt->opcode)};
+	struct request r = {.qp = qp, .pkt = pkt, .payload = frame + pkt->payload_off,
+		.info = wire_opinfo(pkt->opcode)};
 
 	if (qp->resp.failed) {
 		tp_drop(qp->tp, BASE_DROP_QP_STATE);

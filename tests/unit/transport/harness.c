@@ -290,6 +290,7 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.rq_psn = o->psn,
 		.sq_psn = o->psn,
 		.dest_qpn = w->side[!side].qps[i].qpn,
+		.qkey = HX_QKEY,
 		.timeout = or_default(o->timeout, 8),
 		.retry_cnt = or_default(o->retry_cnt, 7),
 		.rnr_retry = or_default(o->rnr_retry, 7),
@@ -305,21 +306,37 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 	*attr = a;
 }
 
+#define INIT_MASK (TP_QP_PKEY_INDEX | TP_QP_PORT)
+#define PEER_MASK (TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN)
+
+static uint32_t mask_to(const struct hx_world *w, enum tp_qp_state from, enum tp_qp_state to)
+{
+	static const uint32_t masks[][TP_QPS_ERR + 1] = {
+		[TP_QPT_RC] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER,
+			[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
+				TP_QP_MAX_QP_RD_ATOMIC,
+		},
+		[TP_QPT_UC] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK,
+			[TP_QPS_RTS] = TP_QP_SQ_PSN,
+		},
+		[TP_QPT_UD] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_QKEY,
+			[TP_QPS_RTS] = TP_QP_SQ_PSN,
+		},
+	};
+
+	return to == TP_QPS_RTS && from != TP_QPS_RTR ? 0 : masks[w->o.type][to];
+}
+
 int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state)
 {
-	static const uint32_t masks[] = {
-		[TP_QPS_INIT] = TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS,
-		[TP_QPS_RTR] = TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
-			TP_QP_MIN_RNR_TIMER,
-		[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
-			TP_QP_MAX_QP_RD_ATOMIC,
-		[TP_QPS_ERR] = 0,
-	};
 	struct tp_qp_attr attr;
-	uint32_t mask = state == TP_QPS_RTS && hx_state(q) == TP_QPS_SQD ? 0 : masks[state];
+	uint32_t mask = mask_to(w, hx_state(q), state);
 
-	if (state == TP_QPS_SQD || state == TP_QPS_RESET)
-		mask = 0;
 	hx_attr(w, (int)(q->side - w->side), (uint32_t)(q - q->side->qps), &attr);
 	attr.state = state;
 	return tp_qp_modify(q->side->tp, q->qp, &attr, mask | TP_QP_STATE, w->now_ns);
@@ -337,8 +354,9 @@ void hx_connect(struct hx_world *w, uint32_t i)
 static void make_qp(struct hx_side *s, struct hx_qp *q)
 {
 	struct tp_qp_init init = {
-		.type = TP_QPT_RC,
+		.type = s->w->o.type,
 		.pd = HX_PD,
+		.ud_mtu_bytes = s->w->o.mtu,
 		.sq_depth = HX_RING,
 		.rq_depth = HX_RING,
 		.max_send_sge = TP_MAX_SGE,
@@ -356,11 +374,20 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 	assert_int_equal(tp_qp_create(s->tp, &init, &q->qp, &q->qpn), 0);
 }
 
+static void make_ah(struct hx_side *s)
+{
+	struct tp_qp_attr attr;
+
+	hx_attr(s->w, (int)(s - s->w->side), 0, &attr);
+	assert_int_equal(tp_ah_create(s->tp, HX_PD, &attr.av, &s->ah), 0);
+}
+
 static void make_side(struct hx_world *w, int i)
 {
 	struct tp_config config = {
 		.max_qps = 16,
 		.max_mrs = 64,
+		.max_ahs = 8,
 		.qpn_base = 0x11u * 16 << i,
 		.window_pkts = w->o.window,
 		.seed = 1 + (uint64_t)i,
@@ -383,6 +410,7 @@ static void make_side(struct hx_world *w, int i)
 	mr.addr = (uintptr_t)s->mem;
 	mr.direct = w->o.copied ? NULL : s->mem;
 	assert_int_equal(tp_mr_create(s->tp, &mr, &s->key), 0);
+	make_ah(s);
 	for (uint32_t q = 0; q < w->o.n_qps; q++)
 		make_qp(s, &s->qps[q]);
 }
@@ -393,6 +421,7 @@ struct hx_world *hx_new(const struct hx_options *o)
 
 	assert_non_null(w);
 	w->o = *o;
+	w->o.type = o->type != 0 ? o->type : TP_QPT_RC;
 	w->o.mtu = o->mtu != 0 ? o->mtu : 1024;
 	w->o.l3_version = o->l3_version != 0 ? o->l3_version : 4;
 	w->o.n_qps = o->n_qps != 0 ? o->n_qps : 1;
@@ -596,6 +625,11 @@ uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_
 	};
 	struct hx_piece piece = {off, bytes};
 
+	if (w->o.type == TP_QPT_UD) {
+		wqe.ud.ah = w->side[0].ah;
+		wqe.ud.qpn = w->side[1].qps[0].qpn;
+		wqe.ud.qkey = HX_QKEY;
+	}
 	return hx_post(&w->side[0].qps[0], &wqe, &piece, bytes != 0 ? 1 : 0);
 }
 

@@ -26,6 +26,7 @@
 #define HX_MAX_HELD   64
 #define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
 #define HX_PD         7
+#define HX_QKEY       0x11111111u
 #define HX_RING       256
 #define HX_SLOT_BYTES 320
 #define HX_MS         1000000ull
@@ -39,6 +40,7 @@ enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE };
 typedef enum hx_fate (*hx_script)(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt);
 
 struct hx_options {
+	enum tp_qp_type type;       /* 0: RC */
 	uint32_t mtu;               /* 0: 1024 */
 	uint32_t psn;               /* both directions start here */
 	uint32_t window;
@@ -80,6 +82,7 @@ struct hx_side {
 	struct hx_cq send_cq, recv_cq;
 	uint8_t *mem;
 	uint32_t key;               /* of a region over mem with all rights */
+	uint32_t ah;                /* of the other side */
 	bool fail_read, fail_write;
 	uint32_t mem_reads, mem_writes;
 	uint32_t empty_pools;       /* so many packet allocations fail */
@@ -133,7 +136,7 @@ uint64_t hx_post_inline(struct hx_qp *q, const struct tp_send_wqe *wqe, const vo
 uint64_t hx_post_raw(struct hx_qp *q, const struct tp_send_wqe *wqe, const struct tp_sge *sge, uint32_t n);
 uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n);
 uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n);
-/* A one-piece operation of side 0's queue pair 0. */
+/* A one-piece operation of side 0's queue pair 0; a datagram goes to side 1's queue pair 0. */
 uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_t off, uint32_t bytes,
 	uint32_t remote_off);
 

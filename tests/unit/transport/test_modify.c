@@ -247,11 +247,12 @@ static void test_create(void **state)
 	uint32_t qpn, n = 0;
 
 	(void)state;
-	init.type = TP_QPT_UD;
-	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EOPNOTSUPP);
-	init.type = TP_QPT_UC;
-	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EOPNOTSUPP);
 	init.type = 9;
+	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
+	init.type = TP_QPT_UD;
+	init.ud_mtu_bytes = 1500;
+	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
+	init.ud_mtu_bytes = 0;
 	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
 	init.type = TP_QPT_RC;
 	init.max_send_sge = TP_MAX_SGE + 1;
