@@ -34,7 +34,9 @@
 	X(NO_MBUF, "no_mbuf", "packet pool empty")                                                         \
 	X(TX_FULL, "tx_full", "port transmit queue full")                                                  \
 	X(RING_FULL, "ring_full", "ring to another lcore full")                                            \
-	X(UNSUPPORTED, "unsupported", "known, but not served yet")
+	X(UNSUPPORTED, "unsupported", "known, but not served yet")                                         \
+	X(INVALID_REQUEST, "invalid_request", "unacknowledged request malformed, too long or not allowed") \
+	X(REMOTE_ACCESS, "remote_access", "unacknowledged request for memory it may not reach")
 
 enum base_drop {
 #define BASE_DROP_ENUM(name, str, help) BASE_DROP_##name,

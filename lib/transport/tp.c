@@ -137,6 +137,19 @@ static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt
 	return BASE_DROP_NONE;
 }
 
+static void rx_request(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+{
+	if (qp->type->connected && qp->attr.state == TP_QPS_RTR && !qp->comm_est) {
+		qp->comm_est = true;
+		tp_qp_event(qp, TP_EVENT_COMM_EST);
+	}
+	if (qp->type->acknowledged && !qp->listed) {
+		qp->listed = true;
+		TAILQ_INSERT_TAIL(&qp->tp->rx, qp, rx_link);
+	}
+	qp->type->rx(qp, pkt, frame);
+}
+
 static void rx_one(struct tp *tp, struct rte_mbuf *m)
 {
 	const struct wire_pkt *pkt = TP_PKT(m);
@@ -152,15 +165,10 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		tp_drop(tp, drop);
 		return;
 	}
-	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE)) {
+	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
 		tp_comp_rx(qp, pkt, frame + pkt->payload_off);
-		return;
-	}
-	if (qp->type->acknowledged && !qp->listed) {
-		qp->listed = true;
-		TAILQ_INSERT_TAIL(&tp->rx, qp, rx_link);
-	}
-	qp->type->rx(qp, pkt, frame);
+	else
+		rx_request(qp, pkt, frame);
 }
 
 void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)

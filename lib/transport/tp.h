@@ -79,6 +79,7 @@ struct tp_counters {
 	uint64_t rx_pkts, tx_pkts, rx_bytes, tx_bytes;
 	uint64_t retransmits, ack_timeouts, rnr_naks_sent, rnr_naks_received;
 	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
+	uint64_t cut_messages;    /* UC: begun to arrive and given up */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 

@@ -343,6 +343,9 @@ bool tp_recv_writable(const struct tp_qp *qp);
 /* Places data at off of the receive work request; -EFAULT: bad key, range or copy. */
 int tp_recv_place(struct tp_qp *qp, uint32_t off, const uint8_t *data, uint32_t bytes);
 
+/* tp_uc.c */
+void tp_uc_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+
 /* tp_ud.c */
 uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
 void tp_ud_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);

@@ -55,8 +55,12 @@ static int alloc_queues(struct tp_qp *qp)
 	req->swr = calloc(slots, sizeof(*req->swr));
 	resp->recv_slot_bytes = tp_recv_slot_bytes(qp->init.max_recv_sge);
 	resp->recv = calloc(1, resp->recv_slot_bytes);
-	resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
-	return req->slots != NULL && req->swr != NULL && resp->recv != NULL && resp->saved != NULL ? 0 : -ENOMEM;
+	if (qp->type->acknowledged) {
+		resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
+		if (resp->saved == NULL)
+			return -ENOMEM;
+	}
+	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
 }
 
 static void free_qp(struct tp_qp *qp)

@@ -18,6 +18,13 @@ static const struct tp_type types[] = {
 		.send = tp_req_send,
 		.rx = tp_resp_rx,
 	},
+	[TP_QPT_UC] = {
+		.service = WIRE_SERVICE_UC,
+		.wrs = SENDS | WRITES,
+		.connected = true,
+		.send = tp_req_send,
+		.rx = tp_uc_rx,
+	},
 	[TP_QPT_UD] = {
 		.service = WIRE_SERVICE_UD,
 		.wrs = SENDS,
