@@ -61,6 +61,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	base_wheel_init(&tp->wheel, now_ns);
 	TAILQ_INIT(&tp->active);
 	TAILQ_INIT(&tp->rx);
+	LIST_INIT(&tp->srqs);
 	if (!alloc_tables(tp)) {
 		tp_destroy(tp);
 		return NULL;
@@ -71,12 +72,16 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 
 void tp_destroy(struct tp *tp)
 {
+	struct tp_srq *srq;
+
 	if (tp == NULL)
 		return;
 	for (uint32_t i = 0; tp->qps != NULL && i < tp->config.max_qps; i++) {
 		if (tp->qps[i] != NULL)
 			tp_qp_destroy(tp, tp->qps[i]);
 	}
+	while ((srq = LIST_FIRST(&tp->srqs)) != NULL)
+		(void)tp_srq_destroy(tp, srq);
 	free(tp->qps);
 	free(tp->mrs);
 	free(tp->ahs);

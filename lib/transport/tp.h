@@ -26,6 +26,7 @@
 
 struct tp;
 struct tp_qp;
+struct tp_srq;
 
 /* Where packets of a queue pair or to an address handle go: the address vector after resolution. */
 struct tp_av {
@@ -43,7 +44,8 @@ enum tp_event {
 	TP_EVENT_QP_ACCESS_ERR,
 	TP_EVENT_COMM_EST,
 	TP_EVENT_SQ_DRAINED,
-	TP_EVENT_LAST_WQE,
+	TP_EVENT_LAST_WQE,        /* in error, and takes nothing more from its shared receive queue */
+	TP_EVENT_SRQ_LIMIT,       /* of a shared receive queue: to srq_event */
 };
 
 /* What the transport needs from its environment. None may call back into the transport. */
@@ -64,6 +66,11 @@ struct tp_ops {
 	/* Puts a completion on a completion queue. 0, or -ENOSPC when it is full (the QP goes to error). */
 	int (*complete)(void *env, void *cq_cookie, const struct tp_cqe *cqe);
 	void (*event)(void *env, void *qp_cookie, enum tp_event event);
+	/* Of shared receive queues; not called while there is none: recv_fetch and event for them, and how many
+	 * work requests are posted and not fetched. */
+	int (*srq_fetch)(void *env, void *srq_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes);
+	uint32_t (*srq_posted)(void *env, void *srq_cookie);
+	void (*srq_event)(void *env, void *srq_cookie, enum tp_event event);
 };
 
 struct tp_config {
@@ -128,6 +135,25 @@ int tp_ah_create(struct tp *tp, uint32_t pd, const struct tp_av *av, uint32_t *a
 /* Work requests that are not sent yet fail. -EINVAL: no such handle. */
 int tp_ah_destroy(struct tp *tp, uint32_t ah);
 
+/* ---- shared receive queues ---- */
+
+struct tp_srq_init {
+	uint32_t pd;              /* the L_Keys of its work requests are of this one, whatever the queue pair's */
+	uint32_t depth;
+	uint32_t max_sge;
+	void *cookie;             /* for the srq ops */
+};
+
+/* -ENOMEM, -EINVAL. */
+int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq **srq);
+/* Arms the limit: TP_EVENT_SRQ_LIMIT tells, once, that fewer work requests than that are posted; at once, if it
+ * is so already. 0 disarms. -EINVAL: more than depth. */
+int tp_srq_set_limit(struct tp *tp, struct tp_srq *srq, uint32_t limit);
+/* The limit that is armed, 0: none. */
+uint32_t tp_srq_limit(const struct tp_srq *srq);
+/* -EBUSY: queue pairs use it. */
+int tp_srq_destroy(struct tp *tp, struct tp_srq *srq);
+
 /* ---- queue pairs ---- */
 
 enum tp_qp_type { TP_QPT_RC = 2, TP_QPT_UC = 3, TP_QPT_UD = 4 };   /* enum ibv_qp_type */
@@ -142,6 +168,7 @@ struct tp_qp_init {
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t ud_mtu_bytes;    /* UD: MTU of the port, 256..4096, longest datagram either way */
 	bool sq_sig_all;
+	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */
 };

@@ -17,6 +17,7 @@
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
 #define TP_READ_PKTS      TP_BURST_PKTS /* answers asked for by one READ request */
 #define TP_MAX_MTU        4096
+#define TP_MAX_DEPTH      (1u << 20)
 #define TP_DEFAULT_WINDOW 128
 #define TP_MAX_RD_ATOMIC  128    /* saved READ/atomic answers of one queue pair at most */
 #define TP_FLUSH_BURST    64
@@ -46,6 +47,16 @@ struct tp_ah {
 	uint8_t gen;
 	bool used;
 };
+
+struct tp_srq {
+	struct tp *tp;
+	LIST_ENTRY(tp_srq) link;
+	struct tp_srq_init init;
+	uint32_t limit;          /* armed, 0: none */
+	uint32_t n_qps;          /* that use it */
+};
+
+LIST_HEAD(tp_srq_list, tp_srq);
 
 /* State of a fetched send work request, beside its copied WQE. */
 struct tp_swr {
@@ -122,6 +133,8 @@ struct tp_resp {
 	uint64_t recv_capacity;
 	struct tp_recv_wqe *recv;
 	uint32_t recv_slot_bytes;
+	uint32_t recv_max_sge;
+	uint32_t recv_pd;        /* of the L_Keys in receive work requests */
 	struct tp_saved *saved;
 	uint32_t saved_next;
 	struct tp_saved_list answers;
@@ -183,6 +196,7 @@ struct tp {
 	uint32_t next_qp;
 	struct tp_mr *mrs;
 	uint32_t next_mr;
+	struct tp_srq_list srqs;
 	struct tp_ah *ahs;
 	uint32_t next_ah;
 	struct tp_qp_list active; /* with something to send or flush */
@@ -272,8 +286,8 @@ int tp_mem_flush_for(struct tp_qp *qp);
 /* 64-bit read-modify-write of a checked, aligned range: compare is NULL for fetch and add. */
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
 	uint64_t *orig);
-/* Every non-empty entry lies in a region of the queue pair's domain that allows access. */
-bool tp_mem_sgl_ok(const struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t access);
+/* Every non-empty entry lies in a region of pd that allows access. */
+bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, uint32_t n, uint32_t access);
 
 /* tp_pkt.c */
 /* A buffer with header fields set to the queue pair's defaults; NULL: none now. */
@@ -334,10 +348,16 @@ void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
 /* READ and atomic requests that may be unanswered: see tp_resp.c. */
 uint32_t tp_resp_depth(const struct tp_qp *qp);
 
+/* tp_srq.c */
+/* As ops->srq_fetch, and watches the limit. */
+int tp_srq_fetch(struct tp_srq *srq, struct tp_recv_wqe *slot, uint32_t slot_bytes);
+
 /* tp_recv.c */
 /* Takes the next receive work request unless one is in progress. 1: there is one, 0: none posted, -EINVAL: it is
  * malformed (and in progress, to be completed with an error). */
 int tp_recv_take(struct tp_qp *qp);
+/* Flushes one receive work request; false: there is none to flush. */
+bool tp_recv_flush_one(struct tp_qp *qp);
 /* Whether the receive work request names memory that may be written. */
 bool tp_recv_writable(const struct tp_qp *qp);
 /* Places data at off of the receive work request; -EFAULT: bad key, range or copy. */

@@ -31,7 +31,7 @@ struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
 
 static int init_ok(const struct tp_qp_init *init)
 {
-	if (tp_type_of(init->type) == NULL || init->sq_depth > 1u << 20 || init->rq_depth > 1u << 20)
+	if (tp_type_of(init->type) == NULL || init->sq_depth > TP_MAX_DEPTH || init->rq_depth > TP_MAX_DEPTH)
 		return -EINVAL;
 	if (init->type == TP_QPT_UD && !tp_mtu_ok(init->ud_mtu_bytes))
 		return -EINVAL;
@@ -45,6 +45,7 @@ static int alloc_queues(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_resp *resp = &qp->resp;
+	const struct tp_srq *srq = qp->init.srq;
 	uint32_t slots = 1;
 
 	while (slots < qp->init.sq_depth)
@@ -53,7 +54,9 @@ static int alloc_queues(struct tp_qp *qp)
 	req->slot_bytes = tp_send_slot_bytes(qp->init.max_send_sge, qp->init.max_inline_bytes);
 	req->slots = calloc(slots, req->slot_bytes);
 	req->swr = calloc(slots, sizeof(*req->swr));
-	resp->recv_slot_bytes = tp_recv_slot_bytes(qp->init.max_recv_sge);
+	resp->recv_max_sge = srq != NULL ? srq->init.max_sge : qp->init.max_recv_sge;
+	resp->recv_pd = srq != NULL ? srq->init.pd : qp->init.pd;
+	resp->recv_slot_bytes = tp_recv_slot_bytes(resp->recv_max_sge);
 	resp->recv = calloc(1, resp->recv_slot_bytes);
 	if (qp->type->acknowledged) {
 		resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
@@ -111,6 +114,8 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 		free_qp(qp);
 		return rc;
 	}
+	if (init->srq != NULL)
+		init->srq->n_qps++;
 	tp_qp_clear(qp);
 	*out = qp;
 	*qpn = qp->qpn;
@@ -123,6 +128,8 @@ void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 	if (qp->active)
 		TAILQ_REMOVE(&tp->active, qp, active_link);
 	tp->qps[qp->qpn & index_mask(tp)] = NULL;
+	if (qp->init.srq != NULL)
+		qp->init.srq->n_qps--;
 	free_qp(qp);
 }
 
@@ -345,6 +352,8 @@ void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_sta
 		tp_req_complete_head(qp, send_status);
 	if (qp->resp.have_recv)
 		tp_qp_complete_recv(qp, recv_status == TP_WC_SUCCESS ? TP_WC_WR_FLUSH_ERR : recv_status, NULL, 0);
+	if (qp->init.srq != NULL)
+		tp_qp_event(qp, TP_EVENT_LAST_WQE);
 	tp_activate(qp);
 }
 
@@ -388,23 +397,11 @@ static bool flush_one_send(struct tp_qp *qp)
 	return true;
 }
 
-static bool flush_one_recv(struct tp_qp *qp)
-{
-	struct tp_resp *resp = &qp->resp;
-	struct tp *tp = qp->tp;
-
-	memset(resp->recv, 0, sizeof(*resp->recv));
-	if (tp->ops.recv_fetch(tp->env, qp->init.cookie, resp->recv, resp->recv_slot_bytes) == 0)
-		return false;
-	tp_qp_complete_recv(qp, TP_WC_WR_FLUSH_ERR, NULL, 0);
-	return true;
-}
-
 bool tp_qp_flush(struct tp_qp *qp)
 {
 	for (uint32_t i = 0; i < TP_FLUSH_BURST; i++) {
 		bool sent = flush_one_send(qp);
-		bool received = qp->attr.state == TP_QPS_ERR && flush_one_recv(qp);
+		bool received = qp->attr.state == TP_QPS_ERR && tp_recv_flush_one(qp);
 
 		if (!sent && !received)
 			return false;

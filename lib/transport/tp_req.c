@@ -119,7 +119,7 @@ static enum tp_wc_status check_sgl(const struct tp_qp *qp, const struct tp_send_
 	if (bytes > TP_MAX_MSG_BYTES)
 		return TP_WC_LOC_LEN_ERR;
 	swr->bytes = (uint32_t)bytes;
-	if (!tp_mem_sgl_ok(qp, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
+	if (!tp_mem_sgl_ok(qp->tp, qp->init.pd, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
 		return TP_WC_LOC_PROT_ERR;
 	return TP_WC_SUCCESS;
 }

@@ -29,6 +29,8 @@ void tp_resp_reset(struct tp_qp *qp)
 		.epsn = qp->attr.rq_psn,
 		.recv = resp->recv,
 		.recv_slot_bytes = resp->recv_slot_bytes,
+		.recv_max_sge = resp->recv_max_sge,
+		.recv_pd = resp->recv_pd,
 		.saved = resp->saved,
 	};
 

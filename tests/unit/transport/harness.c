@@ -245,6 +245,34 @@ static void op_event(void *env, void *cookie, enum tp_event event)
 	q->events[event]++;
 }
 
+static int op_srq_fetch(void *env, void *cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+{
+	struct hx_srq *srq = cookie;
+
+	(void)env;
+	if (srq->fetch == srq->prod)
+		return 0;
+	memcpy(slot, srq->ring[srq->fetch++ % HX_RING], slot_bytes < HX_SLOT_BYTES ? slot_bytes : HX_SLOT_BYTES);
+	return slot->num_sge > TP_MAX_SGE ? -EINVAL : 1;
+}
+
+static uint32_t op_srq_posted(void *env, void *cookie)
+{
+	const struct hx_srq *srq = cookie;
+
+	(void)env;
+	return srq->prod - srq->fetch;
+}
+
+static void op_srq_event(void *env, void *cookie, enum tp_event event)
+{
+	struct hx_srq *srq = cookie;
+
+	(void)env;
+	assert_int_equal(event, TP_EVENT_SRQ_LIMIT);
+	srq->limit_events++;
+}
+
 static const struct tp_ops ops = {
 	.pkt_alloc = op_alloc,
 	.pkt_emit = op_emit,
@@ -255,6 +283,9 @@ static const struct tp_ops ops = {
 	.send_retire = op_retire,
 	.complete = op_complete,
 	.event = op_event,
+	.srq_fetch = op_srq_fetch,
+	.srq_posted = op_srq_posted,
+	.srq_event = op_srq_event,
 };
 
 /* ---- set-up ---- */
@@ -365,6 +396,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.sq_sig_all = !s->w->o.sig_none,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
+		.srq = s->srq.srq,
 		.cookie = q,
 	};
 
@@ -372,6 +404,17 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 	q->sq = calloc(HX_RING, HX_SLOT_BYTES);
 	q->rq = calloc(HX_RING, HX_SLOT_BYTES);
 	assert_int_equal(tp_qp_create(s->tp, &init, &q->qp, &q->qpn), 0);
+}
+
+/* Its work requests name memory of another domain than the queue pairs'. */
+static void make_srq(struct hx_side *s, struct tp_mr_attr mr)
+{
+	struct tp_srq_init init = {.pd = HX_SRQ_PD, .depth = HX_RING, .max_sge = 4, .cookie = &s->srq};
+
+	mr.pd = HX_SRQ_PD;
+	s->srq.ring = calloc(HX_RING, HX_SLOT_BYTES);
+	assert_int_equal(tp_mr_create(s->tp, &mr, &s->srq_key), 0);
+	assert_int_equal(tp_srq_create(s->tp, &init, &s->srq.srq), 0);
 }
 
 static void make_ah(struct hx_side *s)
@@ -411,6 +454,8 @@ static void make_side(struct hx_world *w, int i)
 	mr.direct = w->o.copied ? NULL : s->mem;
 	assert_int_equal(tp_mr_create(s->tp, &mr, &s->key), 0);
 	make_ah(s);
+	if (w->o.srq)
+		make_srq(s, mr);
 	for (uint32_t q = 0; q < w->o.n_qps; q++)
 		make_qp(s, &s->qps[q]);
 }
@@ -449,6 +494,7 @@ void hx_free(struct hx_world *w)
 	for (int i = 0; i < 2; i++) {
 		tp_destroy(w->side[i].tp);
 		free(w->side[i].mem);
+		free(w->side[i].srq.ring);
 		for (uint32_t q = 0; q < HX_QPS; q++) {
 			free(w->side[i].qps[q].sq);
 			free(w->side[i].qps[q].rq);
@@ -604,6 +650,28 @@ uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n)
 	q->rq_prod++;
 	tp_qp_kick(q->side->tp, q->qp);
 	return slot->wr_id;
+}
+
+uint64_t hx_srq_recv_raw(struct hx_side *s, const struct tp_sge *sge, uint32_t n)
+{
+	struct tp_recv_wqe *slot = (struct tp_recv_wqe *)(void *)s->srq.ring[s->srq.prod % HX_RING];
+
+	slot->wr_id = 0x54a90000u + s->srq.prod;
+	slot->num_sge = n;
+	if (n != 0)
+		memcpy(slot + 1, sge, RTE_MIN(n, (uint32_t)TP_MAX_SGE) * sizeof(*sge));
+	s->srq.prod++;
+	return slot->wr_id;
+}
+
+uint64_t hx_srq_recv(struct hx_side *s, const struct hx_piece *pieces, uint32_t n)
+{
+	struct tp_sge sge[TP_MAX_SGE];
+
+	to_sgl(&s->qps[0], sge, pieces, n);
+	for (uint32_t i = 0; i < n; i++)
+		sge[i].lkey = s->srq_key;
+	return hx_srq_recv_raw(s, sge, n);
 }
 
 uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n)

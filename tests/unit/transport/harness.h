@@ -26,6 +26,7 @@
 #define HX_MAX_HELD   64
 #define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
 #define HX_PD         7
+#define HX_SRQ_PD     8
 #define HX_QKEY       0x11111111u
 #define HX_RING       256
 #define HX_SLOT_BYTES 320
@@ -47,6 +48,7 @@ struct hx_options {
 	uint8_t l3_version;         /* 0: 4 */
 	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
 	bool sig_none;              /* not sq_sig_all */
+	bool srq;                   /* all queue pairs of a side take receives from its shared queue */
 	bool stay_in_reset;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;   /* 0: 8 (1 ms), 7, 7, 1; HX_ZERO for 0 */
 	uint8_t rd_atomic, dest_rd_atomic;                      /* 0: 4 */
@@ -75,13 +77,22 @@ struct hx_cq {
 	uint32_t limit;
 };
 
+struct hx_srq {
+	struct tp_srq *srq;
+	uint8_t (*ring)[HX_SLOT_BYTES];
+	uint32_t prod, fetch;
+	uint32_t limit_events;
+};
+
 struct hx_side {
 	struct hx_world *w;
 	struct tp *tp;
+	struct hx_srq srq;
 	struct hx_qp qps[HX_QPS];
 	struct hx_cq send_cq, recv_cq;
 	uint8_t *mem;
 	uint32_t key;               /* of a region over mem with all rights */
+	uint32_t srq_key;           /* the same for the domain of the shared receive queue */
 	uint32_t ah;                /* of the other side */
 	bool fail_read, fail_write;
 	uint32_t mem_reads, mem_writes;
@@ -136,6 +147,9 @@ uint64_t hx_post_inline(struct hx_qp *q, const struct tp_send_wqe *wqe, const vo
 uint64_t hx_post_raw(struct hx_qp *q, const struct tp_send_wqe *wqe, const struct tp_sge *sge, uint32_t n);
 uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n);
 uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n);
+/* To the shared receive queue. */
+uint64_t hx_srq_recv(struct hx_side *s, const struct hx_piece *pieces, uint32_t n);
+uint64_t hx_srq_recv_raw(struct hx_side *s, const struct tp_sge *sge, uint32_t n);
 /* A one-piece operation of side 0's queue pair 0; a datagram goes to side 1's queue pair 0. */
 uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_t off, uint32_t bytes,
 	uint32_t remote_off);
