@@ -332,8 +332,13 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.av = {.l3_version = o->l3_version, .ttl = 64, .udp_sport = 0xc123},
 	};
 
-	address(&a.av.net.src, side, o->l3_version);
-	address(&a.av.net.dst, !side, o->l3_version);
+	if (o->addrs != NULL) {
+		a.av.net.src = o->addrs[side];
+		a.av.net.dst = o->addrs[!side];
+	} else {
+		address(&a.av.net.src, side, o->l3_version);
+		address(&a.av.net.dst, !side, o->l3_version);
+	}
 	*attr = a;
 }
 
@@ -435,6 +440,7 @@ static void make_side(struct hx_world *w, int i)
 		.window_pkts = w->o.window,
 		.seed = 1 + (uint64_t)i,
 	};
+	const uint32_t qpn = w->o.qpn[i];
 	struct hx_side *s = &w->side[i];
 	struct tp_mr_attr mr = {
 		.pd = HX_PD,
@@ -445,6 +451,10 @@ static void make_side(struct hx_world *w, int i)
 		.as = s,
 	};
 
+	if (qpn != 0) {
+		config.max_qps = 1;
+		config.qpn_base = qpn;
+	}
 	s->w = w;
 	s->send_cq.limit = s->recv_cq.limit = HX_MAX_CQE;
 	s->tp = tp_create(&config, &ops, s, w->now_ns);
@@ -754,6 +764,16 @@ enum tp_qp_state hx_state(const struct hx_qp *q)
 
 /* ---- crafted packets ---- */
 
+static void take_in(struct hx_world *w, int to, struct rte_mbuf *m)
+{
+	assert_int_equal(wire_parse(m->buf_addr, m->data_len, TP_PKT(m)), BASE_DROP_NONE);
+	assert_true(wire_icrc_ok(m->buf_addr, TP_PKT(m)));
+	assert_true(w->n_held < HX_MAX_HELD);
+	w->held[w->n_held++] = m;
+	if (!w->hold)
+		hx_release(w, to);
+}
+
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
 	uint32_t bytes)
 {
@@ -766,11 +786,16 @@ void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct
 		memcpy(frame + pkt.payload_off, payload, bytes);
 	wire_seal(frame, &pkt);
 	m->data_len = pkt.frame_bytes;
-	assert_int_equal(wire_parse(frame, pkt.frame_bytes, TP_PKT(m)), BASE_DROP_NONE);
-	assert_true(w->n_held < HX_MAX_HELD);
-	w->held[w->n_held++] = m;
-	if (!w->hold)
-		hx_release(w, to);
+	take_in(w, to, m);
+}
+
+void hx_inject_frame(struct hx_world *w, int to, const uint8_t *frame, size_t bytes)
+{
+	struct rte_mbuf *m = new_mbuf(w, bytes);
+
+	memcpy(m->buf_addr, frame, bytes);
+	m->data_len = (uint16_t)bytes;
+	take_in(w, to, m);
 }
 
 void hx_hold(struct hx_world *w)

@@ -44,6 +44,8 @@ struct hx_options {
 	enum tp_qp_type type;       /* 0: RC */
 	uint32_t mtu;               /* 0: 1024 */
 	uint32_t psn;               /* both directions start here */
+	uint32_t qpn[2];            /* of the only queue pair of each side, 0: any */
+	const struct wire_addr *addrs; /* of both sides, NULL: of the harness */
 	uint32_t window;
 	uint8_t l3_version;         /* 0: 4 */
 	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
@@ -164,6 +166,9 @@ void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payl
 /* The same without touching pad and addresses. */
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
 	uint32_t bytes);
+
+/* Hands over a frame as it is; it has to be a good one. */
+void hx_inject_frame(struct hx_world *w, int to, const uint8_t *frame, size_t bytes);
 
 /* While held, injected packets gather; hx_release() hands them over in one burst. */
 void hx_hold(struct hx_world *w);
