@@ -124,7 +124,18 @@ struct tp_mr_attr {
 /* Registers a region; *key becomes both L_Key and R_Key: table index in the upper 24 bits, generation in
  * the lower 8, so that a stale key of a reused slot fails. -ENOMEM: table full, -EINVAL: wraps or bad flags. */
 int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
+/* -EINVAL: no such region, -EBUSY: windows are bound to it. */
 int tp_mr_destroy(struct tp *tp, uint32_t key);
+
+/* ---- memory windows ---- */
+
+enum tp_mw_type { TP_MW_TYPE_1 = 1, TP_MW_TYPE_2 = 2 };   /* enum ibv_mw_type */
+
+/* Makes a window that is bound to nothing; it takes a place of the regions' table. Work requests bind it
+ * (TP_WR_BIND_MW) and give it the lower 8 bits of their rkey as new generation. -ENOMEM, -EINVAL. */
+int tp_mw_create(struct tp *tp, uint32_t pd, enum tp_mw_type type, uint32_t *rkey);
+/* rkey: any that the window has had, so only its upper 24 bits count. -EINVAL: no such window. */
+int tp_mw_destroy(struct tp *tp, uint32_t rkey);
 
 /* ---- address handles ---- */
 

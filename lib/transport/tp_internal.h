@@ -38,7 +38,11 @@ struct tp_mr {
 	struct tp_mr_attr attr;
 	uint8_t gen;
 	bool used;
-	bool invalidated;        /* by a SEND with invalidate: no remote access any more */
+	bool invalidated;        /* no remote access any more, or not yet: a window that is not bound */
+	uint8_t window;          /* enum tp_mw_type, 0: a region */
+	struct tp_mr *parent;    /* window: region it is bound to */
+	struct tp_qp *qp;        /* window of type 2: queue pair it is bound for */
+	uint32_t n_windows;      /* region: bound to it */
 };
 
 struct tp_ah {
@@ -66,6 +70,7 @@ struct tp_swr {
 	uint32_t bytes;
 	uint16_t err;            /* enum tp_wc_status found locally: complete with it once it is the oldest */
 	bool answered;           /* READ or atomic: needs an explicit response */
+	bool done;               /* local work: is not done again when what is around it is sent again */
 };
 
 struct tp_req {
@@ -161,6 +166,7 @@ struct tp_qp {
 	uint16_t ip_id;
 	bool active, listed;
 	bool comm_est;
+	uint32_t n_windows;      /* of type 2, bound for it */
 	bool answers_first;      /* whose turn it is to send first: responder or requester */
 	struct tp_qp_init init;
 	struct tp_qp_attr attr;
@@ -264,7 +270,24 @@ const struct tp_av *tp_ah_find(const struct tp *tp, uint32_t ah, uint32_t pd);
 /* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
 const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
 	uint64_t bytes);
-int tp_mr_invalidate(struct tp *tp, uint32_t key, uint32_t pd);
+/* The same for an R_Key that the peer of qp names: regions and windows. */
+const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
+	uint64_t bytes);
+/* Ends remote access by key, as qp or its peer asks; -EINVAL: not theirs to end. */
+int tp_mr_invalidate(struct tp_qp *qp, uint32_t key);
+bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes);
+/* A free entry, taken, as a region without memory; NULL: the table is full. */
+struct tp_mr *tp_mr_slot(struct tp *tp, uint32_t *key);
+/* The entry that key names; and whatever its generation. NULL: none. */
+struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key);
+struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key);
+
+/* tp_mw.c */
+void tp_mw_unbind(struct tp_mr *mw);
+/* The queue pair goes, and with it the windows of type 2 that are bound for it. */
+void tp_mw_unbind_all(struct tp_qp *qp);
+/* Does a BIND_MW or LOCAL_INV work request. */
+enum tp_wc_status tp_mw_execute(struct tp_qp *qp, const struct tp_send_wqe *wqe);
 
 /* tp_mem.c */
 /* Bytes of a checked range, in place if mapped, else copied to tp->scratch (TP_SCRATCH_BYTES at most);

@@ -75,7 +75,7 @@ static enum tp_verdict check_remote(struct tp_request *r, uint32_t access, uint3
 	/* 9.7.4.1.5: nothing is accessed, so neither address nor key is looked at. */
 	if (bytes == 0)
 		return TP_V_OK;
-	r->mr = tp_mr_check(r->qp->tp, rkey, r->qp->init.pd, access, va, bytes);
+	r->mr = tp_mr_check_remote(r->qp, rkey, access, va, bytes);
 	return r->mr != NULL ? TP_V_OK : TP_V_REM_ACCESS;
 }
 
@@ -140,7 +140,7 @@ static enum tp_verdict invalidate(struct tp_request *r)
 	/* What the region got before its end is to arrive. */
 	if (tp_mem_flush_for(r->qp) != 0)
 		return TP_V_DONE;
-	return tp_mr_invalidate(r->qp->tp, r->pkt->rkey, r->qp->init.pd) == 0 ? TP_V_OK : TP_V_BAD_INVALIDATE;
+	return tp_mr_invalidate(r->qp, r->pkt->rkey) == 0 ? TP_V_OK : TP_V_BAD_INVALIDATE;
 }
 
 static enum tp_verdict end_message(struct tp_request *r)

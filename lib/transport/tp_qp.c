@@ -125,6 +125,7 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 {
 	tp_qp_clear(qp);
+	tp_mw_unbind_all(qp);
 	if (qp->active)
 		TAILQ_REMOVE(&tp->active, qp, active_link);
 	tp->qps[qp->qpn & index_mask(tp)] = NULL;

@@ -16,13 +16,16 @@ struct kind {
 	bool answered;
 	bool may_inline;
 	bool tells_solicited;
+	bool local;              /* sends nothing and has no PSN */
 };
 
 #define SENDS(l, o, se)                                                                                    \
-	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se}
+	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se, false}
 #define WRITES(l, o, se)                                                                                   \
-	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se}
-#define ANSWERED(op) {op, op, op, op, true, true, false, false}
+	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se, \
+		false}
+#define ANSWERED(op) {op, op, op, op, true, true, false, false, false}
+#define LOCAL        {0, 0, 0, 0, true, false, false, false, true}
 
 static const struct kind kinds[] = {
 	[TP_WR_WRITE] = WRITES(LAST, ONLY, false),
@@ -33,6 +36,8 @@ static const struct kind kinds[] = {
 	[TP_WR_READ] = ANSWERED(WIRE_RC_READ_REQUEST),
 	[TP_WR_CMP_SWAP] = ANSWERED(WIRE_RC_COMPARE_SWAP),
 	[TP_WR_FETCH_ADD] = ANSWERED(WIRE_RC_FETCH_ADD),
+	[TP_WR_LOCAL_INV] = LOCAL,
+	[TP_WR_BIND_MW] = LOCAL,
 };
 
 static const struct kind *kind_of(const struct tp_send_wqe *wqe)
@@ -66,7 +71,7 @@ void tp_req_restart(struct tp_qp *qp)
 	req->una = req->snd_psn = req->alloc_psn = req->snd_max;
 }
 
-void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
+static void complete_one(struct tp_qp *qp, enum tp_wc_status status)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->head);
@@ -80,6 +85,17 @@ void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
 	qp->tp->ops.send_retire(qp->tp->env, qp->init.cookie, 1);
 	if (tell)
 		tp_qp_complete_send(qp, wqe, swr->bytes, status);
+}
+
+void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
+{
+	const struct tp_req *req = &qp->req;
+
+	complete_one(qp, status);
+	/* No ACK tells of local work, so what is done already comes with the work before it. */
+	while (status == TP_WC_SUCCESS && req->head != req->tail && tp_req_swr(qp, req->head)->done &&
+		qp->attr.state != TP_QPS_ERR)
+		complete_one(qp, TP_WC_SUCCESS);
 }
 
 /* ---- draining (10.3.1, SQD) ---- */
@@ -143,6 +159,8 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 
 	if (!kind->known || (qp->type->wrs & 1u << wqe->opcode) == 0)
 		return TP_WC_LOC_QP_OP_ERR;
+	if (kind->local)
+		return TP_WC_SUCCESS;
 	swr->answered = kind->answered;
 	/* With no resources for it at the peer it could never be sent. */
 	if (kind->answered && qp->attr.max_rd_atomic == 0)
@@ -154,6 +172,13 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 		return TP_WC_LOC_LEN_ERR;
 	swr->bytes = sizeof(uint64_t);
 	return TP_WC_SUCCESS;
+}
+
+static uint32_t n_psn(const struct tp_qp *qp, const struct tp_send_wqe *wqe, const struct tp_swr *swr)
+{
+	if (swr->err != TP_WC_SUCCESS || !qp->type->connected)
+		return 1;
+	return kind_of(wqe)->local ? 0 : tp_npkts(swr->bytes, qp->mtu);
 }
 
 static bool fetch(struct tp_qp *qp)
@@ -172,7 +197,7 @@ static bool fetch(struct tp_qp *qp)
 	memset(swr, 0, sizeof(*swr));
 	swr->psn = swr->asked_psn = req->alloc_psn;
 	swr->err = (uint16_t)(rc < 0 ? TP_WC_LOC_QP_OP_ERR : check_wqe(qp, wqe, swr));
-	swr->n_psn = swr->err != TP_WC_SUCCESS || !qp->type->connected ? 1 : tp_npkts(swr->bytes, qp->mtu);
+	swr->n_psn = n_psn(qp, wqe, swr);
 	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
 	req->tail++;
 	return true;
@@ -351,11 +376,29 @@ static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
 	return sent;
 }
 
+/* Takes effect in its turn, and is complete when what was posted before it is. */
+static uint32_t do_local(struct tp_qp *qp, struct tp_swr *swr)
+{
+	struct tp_req *req = &qp->req;
+
+	if (!swr->done)
+		swr->err = (uint16_t)tp_mw_execute(qp, tp_req_wqe(qp, req->snd));
+	if (swr->err != TP_WC_SUCCESS)
+		return 0;
+	swr->done = true;
+	req->snd++;
+	if (req->head + 1 == req->snd)
+		tp_req_complete_head(qp, TP_WC_SUCCESS);
+	return 1;
+}
+
 uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
 	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
 	uint32_t window = qp->req.window - tp_psn_dist(qp->req.snd_psn, qp->req.una);
 
+	if (kind_of(tp_req_wqe(qp, qp->req.snd))->local)
+		return do_local(qp, swr);
 	if (swr->answered)
 		return send_answered(qp, swr) ? 1 : 0;
 	n = tp_min(tp_min(left, window), tp_min(budget, TP_BURST_PKTS));

@@ -7,12 +7,13 @@
 enum {
 	SENDS = WR(SEND) | WR(SEND_IMM),
 	WRITES = WR(WRITE) | WR(WRITE_IMM),
+	LOCAL = WR(LOCAL_INV) | WR(BIND_MW),
 };
 
 static const struct tp_type types[] = {
 	[TP_QPT_RC] = {
 		.service = WIRE_SERVICE_RC,
-		.wrs = SENDS | WRITES | WR(SEND_INV) | WR(READ) | WR(CMP_SWAP) | WR(FETCH_ADD),
+		.wrs = SENDS | WRITES | LOCAL | WR(SEND_INV) | WR(READ) | WR(CMP_SWAP) | WR(FETCH_ADD),
 		.acknowledged = true,
 		.connected = true,
 		.send = tp_req_send,
@@ -20,7 +21,7 @@ static const struct tp_type types[] = {
 	},
 	[TP_QPT_UC] = {
 		.service = WIRE_SERVICE_UC,
-		.wrs = SENDS | WRITES,
+		.wrs = SENDS | WRITES | LOCAL,
 		.connected = true,
 		.send = tp_req_send,
 		.rx = tp_uc_rx,
