@@ -372,7 +372,8 @@ void tp_qp_send_error(struct tp_qp *qp, enum tp_wc_status status)
 
 void tp_qp_recv_error(struct tp_qp *qp, enum tp_wc_status status)
 {
-	if (qp->attr.state == TP_QPS_ERR)
+	/* Nothing is written to the memory of a receive once it is complete. */
+	if (qp->attr.state == TP_QPS_ERR || tp_mem_flush_for(qp) != 0)
 		return;
 	tp_qp_event(qp, TP_EVENT_QP_FATAL);
 	tp_qp_error(qp, TP_WC_SUCCESS, status);

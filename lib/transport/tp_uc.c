@@ -2,7 +2,8 @@
 /*
  * Unreliable connections, receiving side (IBTA vol. 1, 9.8.2): the checks of RC without its answers. Nothing is
  * asked for again: a message of which a packet is missing is given up, and so is one that is refused. Its
- * receive work request waits for the next message.
+ * receive work request waits for the next message (9.9.3, class D), unless it is of a shared queue, which has
+ * other users: then it completes with an error (class E), and the queue pair goes on.
  */
 #include "tp_resp.h"
 
@@ -21,10 +22,12 @@ static const struct outcome {
 
 static void cut_message(struct tp_qp *qp)
 {
-	if (qp->resp.msg == TP_MSG_NONE)
-		return;
+	if (qp->resp.msg != TP_MSG_NONE)
+		qp->tp->counters.cut_messages++;
 	qp->resp.msg = TP_MSG_NONE;
-	qp->tp->counters.cut_messages++;
+	/* Nothing is written to its memory once it is complete. */
+	if (qp->init.srq != NULL && qp->resp.have_recv && tp_mem_flush_for(qp) == 0)
+		tp_qp_complete_recv(qp, TP_WC_REM_INV_REQ_ERR, NULL, 0);
 }
 
 /* The start of a message is taken at any PSN; what follows has to come without a gap. */
@@ -36,6 +39,8 @@ static enum tp_verdict check_order(struct tp_request *r)
 
 	if (start || r->pkt->psn != resp->epsn || msg != resp->msg)
 		cut_message(r->qp);
+	if (r->qp->attr.state == TP_QPS_ERR)
+		return TP_V_DONE;
 	resp->epsn = r->pkt->psn;
 	return start || resp->msg != TP_MSG_NONE ? TP_V_OK : TP_V_STILL_AHEAD;
 }

@@ -235,22 +235,54 @@ static void test_no_event_without(void **state)
 	hx_free(w);
 }
 
-/* A message that is given up keeps its work request for the queue pair's next one. */
+/* 9.9.3, class E: the work request of an unreliable message that is given up completes with an error, so that no
+ * idle queue pair keeps it from the others; the queue pair goes on. */
 static void test_cut_message(void **state)
 {
 	struct hx_world *w = new_world(TP_QPT_UC, 2);
 	struct wire_pkt pkt = {.opcode = WIRE_UC_SEND_FIRST};
-	static const uint8_t data[1024];
+	static uint8_t data[1024];
 	uint64_t id[2] = {post_recv(w, 0, 8000), post_recv(w, 8000, 8000)};
+	struct hx_cq *cq = &w->side[1].recv_cq;
 
 	(void)state;
+	memset(data, 0x77, sizeof(data));
+	hx_hold(w);
 	hx_inject(w, 1, pkt, data, 1024);
-	post_send(w, 1, 0, 100);
-	hx_run(w, HX_MS);
-	hx_expect(&w->side[1].recv_cq, id[1], TP_WC_SUCCESS);
-	post_send(w, 0, 0, 100);
-	hx_run(w, HX_MS);
-	hx_expect(&w->side[1].recv_cq, id[0], TP_WC_SUCCESS);
+	pkt.psn = 5;
+	pkt.opcode = WIRE_UC_SEND_FIRST + (WIRE_RC_SEND_ONLY - WIRE_RC_SEND_FIRST);
+	hx_inject(w, 1, pkt, data, 12);
+	hx_release(w, 1);
+	hx_expect(cq, id[0], TP_WC_REM_INV_REQ_ERR);
+	hx_expect(cq, id[1], TP_WC_SUCCESS);
+	assert_int_equal(w->side[1].mem[1023], 0x77);
+	assert_int_equal(tp_counters(w->side[1].tp)->cut_messages, 1);
+	assert_int_equal(w->side[1].qps[0].events[TP_EVENT_LAST_WQE], 0);
+	/* Refused at its first packet. */
+	id[0] = post_recv(w, 0, 8000);
+	pkt.opcode = WIRE_UC_SEND_FIRST;
+	hx_inject(w, 1, pkt, data, 1000);
+	hx_expect(cq, id[0], TP_WC_REM_INV_REQ_ERR);
+	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_RTS);
+	hx_free(w);
+}
+
+/* That completion finds no room: the queue pair ends, and the packet that told of the gap is not taken. */
+static void test_cut_message_without_room(void **state)
+{
+	struct hx_world *w = new_world(TP_QPT_UC, 1);
+	struct wire_pkt pkt = {.opcode = WIRE_UC_SEND_FIRST};
+	static const uint8_t data[1024];
+
+	(void)state;
+	post_recv(w, 0, 8000);
+	post_recv(w, 0, 8000);
+	w->side[1].recv_cq.limit = 0;
+	hx_inject(w, 1, pkt, data, 1024);
+	hx_inject(w, 1, pkt, data, 1024);
+	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_ERR);
+	assert_int_equal(w->side[1].srq.fetch, 1);
+	assert_int_equal(w->side[1].qps[0].events[TP_EVENT_LAST_WQE], 1);
 	hx_free(w);
 }
 
@@ -299,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_error_in_message),
 		cmocka_unit_test(test_no_event_without),
 		cmocka_unit_test(test_cut_message),
+		cmocka_unit_test(test_cut_message_without_room),
 		cmocka_unit_test(test_life),
 	};
 

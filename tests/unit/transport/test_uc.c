@@ -198,7 +198,8 @@ static void test_drain(void **state)
 	id[0] = hx_op(w, TP_WR_SEND, 0, 0, 100 * 1024, 0);
 	id[1] = hx_op(w, TP_WR_SEND, 0, 0, 10, 0);
 	tp_tx(w->side[0].tp, 20, w->now_ns);
-	assert_int_equal(tp_qp_modify(w->side[0].tp, q->qp, &attr, TP_QP_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY, w->now_ns), 0);
+	assert_int_equal(tp_qp_modify(w->side[0].tp, q->qp, &attr, TP_QP_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY, w->now_ns),
+		0);
 	assert_int_equal(q->events[TP_EVENT_SQ_DRAINED], 0);
 	/* What has begun is sent to its end, what has not waits. */
 	hx_run(w, HX_MS);

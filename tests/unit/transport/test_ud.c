@@ -267,7 +267,8 @@ static void test_hostile_datagrams(void **state)
 	assert_int_equal(w->side[1].recv_cq.n, 0);
 	/* From anybody, at any PSN, the same one twice. */
 	for (int i = 0; i < 2; i++) {
-		struct wire_l2l3 net = {.src = {{[10] = 0xff, 0xff, 8, 8, 8, 8}}, .dst = {{[10] = 0xff, 0xff, 9, 9, 9, 9}}};
+		struct wire_l2l3 net = {.src = {{[10] = 0xff, 0xff, 8, 8, 8, 8}},
+			.dst = {{[10] = 0xff, 0xff, 9, 9, 9, 9}}};
 
 		pkt = datagram(w, WIRE_UD_SEND_ONLY);
 		pkt.l3_version = 4;
