@@ -140,6 +140,7 @@ struct vd_qp {
 	uint64_t sq_offset, rq_offset;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t max_send_wr, max_recv_wr;
+	enum tp_qp_type type;
 	uint32_t dest_qpn;
 	struct vc_av av;
 	void *link; /* of the address vector in use */
@@ -154,8 +155,9 @@ TAILQ_HEAD(vd_qps, vd_qp);
 
 struct vd_ah {
 	uint32_t handle;
+	uint32_t number; /* at the worker's transport; 0: not made yet */
 	struct vd_pd *pd;
-	struct tp_av av;
+	void *link;
 };
 
 /* A reply being made, with descriptors that go along. */
@@ -270,10 +272,9 @@ static inline void vd_release_link(struct vd *vd, void *link)
 /* ---- vd_session.c ---- */
 void vd_session_accept(struct vd_watch *watch, uint32_t events);
 void vd_session_kill(struct vd_session *session);
-/* Sends the deferred answer (handle: of a new object, else 0) and lets the session go on; may end
- * it. */
-void vd_answer_later(
-	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle);
+/* Sends the deferred answer and lets the session go on; may end it. */
+void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status,
+	struct vd_answer *answer);
 /* Socket pair of notifications: one end for us, the other goes along with the reply. */
 int vd_notify_pair(int *ours, int *theirs);
 /* Adds a descriptor to the reply. */

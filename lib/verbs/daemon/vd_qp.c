@@ -10,6 +10,7 @@
 		TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_RQ_PSN |                 \
 		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
+#define CONTROLLED_QKEY 0x80000000u
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
 struct qp_call {
@@ -38,9 +39,9 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 
 	switch (request->create_qp.type) {
 	case IBV_QPT_RC:
-		break;
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
+		break;
 	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
@@ -105,6 +106,7 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	if (qp == NULL)
 		return NULL;
 	qp->session = session;
+	qp->type = (enum tp_qp_type)request->create_qp.type;
 	qp->max_send_wr = request->create_qp.max_send_wr;
 	qp->max_recv_wr = request->create_qp.max_recv_wr;
 	qp->max_send_sge =
@@ -122,18 +124,24 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	return qp;
 }
 
+static uint32_t port_mtu_bytes(const struct vd_session *session)
+{
+	return 128u << vd_device_mtu(&session->vd->devices[session->device]);
+}
+
 static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 {
 	struct qp_call call = {.session = qp->session, .qp = qp};
 
 	call.init = (struct tp_qp_init){
-		.type = TP_QPT_RC,
+		.type = qp->type,
 		.pd = qp->pd->number,
 		.sq_depth = qp->sq.depth,
 		.rq_depth = qp->rq.depth,
 		.max_send_sge = qp->max_send_sge,
 		.max_recv_sge = qp->max_recv_sge,
 		.max_inline_bytes = qp->max_inline_bytes,
+		.ud_mtu_bytes = port_mtu_bytes(qp->session),
 		.sq_sig_all = sq_sig_all != 0,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
@@ -251,6 +259,9 @@ static int check_modify(const struct vd_session *session, const struct vc_qp_att
 	if (((mask & TP_QP_STATE) != 0 && attr->state > TP_QPS_ERR) ||
 		((mask & TP_QP_CUR_STATE) != 0 && attr->cur_state > TP_QPS_ERR))
 		return -EINVAL;
+	/* IBTA vol. 1, 10.2.5: the upper half of the Q_Keys is the system's own, QP 1's among them. */
+	if ((mask & TP_QP_QKEY) != 0 && (attr->qkey & CONTROLLED_QKEY) != 0 && session->uid != 0)
+		return -EPERM;
 	if ((mask & TP_QP_PORT) != 0 && attr->port != 1)
 		return -EINVAL;
 	if ((mask & TP_QP_PKEY_INDEX) != 0 && attr->pkey_index != 0)
@@ -334,13 +345,14 @@ static void modify_resolved(struct vd_resolving *resolving, int status, void *li
 {
 	const struct vc_request *request = &resolving->request;
 	struct vd *vd = resolving->vd;
+	struct vd_answer answer = {0};
 
 	if (status == 0) {
 		status = modify(resolving->obj, &request->modify_qp.attr, link);
 		if (status != 0)
 			vd_release_link(vd, link);
 	}
-	vd_answer_later(resolving->session, request, status, 0);
+	vd_answer_later(resolving->session, request, status, &answer);
 }
 
 int vd_op_modify_qp(
@@ -396,7 +408,8 @@ static void fill_query(const struct vd_qp *qp, const struct tp_qp_attr *in, stru
 		.rq_psn = in->rq_psn,
 		.sq_psn = in->sq_psn,
 		.dest_qpn = in->dest_qpn,
-		.path_mtu = mtu_code(in->mtu_bytes),
+		.path_mtu = mtu_code(
+			qp->type == TP_QPT_UD ? port_mtu_bytes(qp->session) : in->mtu_bytes),
 		.timeout = in->timeout,
 		.retry_cnt = in->retry_cnt,
 		.rnr_retry = in->rnr_retry,

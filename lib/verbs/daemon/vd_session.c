@@ -134,12 +134,10 @@ static void finish(struct vd_session *session, const struct vc_request *request,
 	send_answer(session, answer);
 }
 
-void vd_answer_later(
-	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle)
+void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status,
+	struct vd_answer *answer)
 {
-	struct vd_answer answer = {.reply.object.handle = handle};
-
-	finish(session, request, &answer, status);
+	finish(session, request, answer, status);
 	if (session->serving)
 		return;
 	if (session->doomed)

@@ -13,6 +13,7 @@ static void worker_call(void *arg)
 	struct vd_worker *worker = &session->vd->workers[session->worker];
 	struct tp *tp = vd_tp(session);
 	struct vd_qp *qp;
+	struct vd_ah *ah;
 	struct vd_mr *mr;
 	struct vd_cq *cq;
 	uint32_t i;
@@ -21,6 +22,8 @@ static void worker_call(void *arg)
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
 	}
+	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
+		(void)tp_ah_destroy(tp, ah->number);
 	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
 		(void)tp_mr_destroy(tp, mr->key);
 	for (i = 0; (cq = vd_table_next(&session->cqs, &i)) != NULL;)
@@ -52,7 +55,7 @@ void vd_objects_free(struct vd_session *session)
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;)
 		vd_release_link(vd, qp->link);
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
-		vd_release_link(vd, ah->av.link);
+		vd_release_link(vd, ah->link);
 	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)
 		close(channel->fd);
 	vd->stats.qps -= free_all(&session->qps);

@@ -211,10 +211,40 @@ void wx_make_qp(
 	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp)
 {
 	struct vc_request request;
-	struct vc_reply reply;
 
 	wx_create_qp_request(pd, cq, wr, &request);
+	wx_make_qp_as(c, &request, qp);
+}
+
+void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enum ibv_qp_type type,
+	struct wx_qp *qp)
+{
+	struct vc_request request;
+
+	wx_create_qp_request(pd, cq, 16, &request);
+	request.create_qp.type = type;
+	wx_make_qp_as(c, &request, qp);
+}
+
+void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number)
+{
+	struct vc_request request = {.op = VC_CREATE_AH, .create_ah = {.pd = pd, .av.sgid_index = 1}};
+	struct vc_reply reply;
+	struct wire_addr dst;
+
+	wx_addr4(i, &dst);
+	memcpy(request.create_ah.av.dgid, dst.b, sizeof(dst.b));
 	assert_int_equal(wx_call(c, &request, &reply), 0);
+	if (handle != NULL)
+		*handle = reply.ah.handle;
+	*number = reply.ah.number;
+}
+
+void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp *qp)
+{
+	struct vc_reply reply;
+
+	assert_int_equal(wx_call(c, request, &reply), 0);
 	*qp = (struct wx_qp){
 		.c = c,
 		.handle = reply.qp.handle,
@@ -224,6 +254,7 @@ void wx_make_qp(
 		.rq_depth = reply.qp.rq_depth,
 		.sq_slot_bytes = reply.qp.sq_slot_bytes,
 		.rq_slot_bytes = reply.qp.rq_slot_bytes,
+		.type = (enum ibv_qp_type)request->create_qp.type,
 		.sq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.sq_offset),
 		.rq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.rq_offset),
 	};
@@ -263,6 +294,25 @@ void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn
 	}
 }
 
+void wx_attr_of(const struct wx_qp *qp, struct vc_qp_attr *attr, enum ibv_qp_state state,
+	uint32_t dest_qpn)
+{
+	static const uint32_t ud = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_SQ_PSN;
+	static const uint32_t rc_only = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
+					IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					IBV_QP_MAX_QP_RD_ATOMIC;
+
+	wx_attr(attr, state, dest_qpn);
+	if (qp->type == IBV_QPT_UC)
+		attr->mask &= ~rc_only;
+	if (qp->type != IBV_QPT_UD)
+		return;
+	attr->mask &= ud;
+	if (state == IBV_QPS_INIT)
+		attr->mask |= IBV_QP_QKEY;
+	attr->qkey = WX_QKEY;
+}
+
 int wx_modify(struct wx_qp *qp, const struct vc_qp_attr *attr)
 {
 	struct vc_request request = {.op = VC_MODIFY_QP};
@@ -277,7 +327,7 @@ void wx_up(struct wx_qp *qp, uint32_t dest_qpn)
 	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		struct vc_qp_attr attr;
 
-		wx_attr(&attr, state, dest_qpn);
+		wx_attr_of(qp, &attr, state, dest_qpn);
 		assert_int_equal(wx_modify(qp, &attr), 0);
 	}
 }

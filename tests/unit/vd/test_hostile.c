@@ -235,8 +235,8 @@ static void bad_queue_pairs(void **state)
 	CREATE(request.create_qp.pd = 0, -EINVAL);
 	CREATE(request.create_qp.send_cq = s->qp.handle + 0x10000, -EINVAL);
 	CREATE(request.create_qp.recv_cq = 0xffffffff, -EINVAL);
-	CREATE(request.create_qp.type = IBV_QPT_UC, -EOPNOTSUPP);
-	CREATE(request.create_qp.type = IBV_QPT_UD, -EOPNOTSUPP);
+	CREATE(request.create_qp.type = IBV_QPT_RAW_PACKET, -EOPNOTSUPP);
+	CREATE(request.create_qp.type = IBV_QPT_DRIVER, -EOPNOTSUPP);
 	CREATE(request.create_qp.type = IBV_QPT_XRC_RECV, -EOPNOTSUPP);
 	CREATE(request.create_qp.type = 0, -EINVAL);
 	CREATE(request.create_qp.type = 0xffffffff, -EINVAL);

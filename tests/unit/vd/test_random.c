@@ -58,7 +58,9 @@ static void help(struct dice *d, struct vc_request *request)
 	const struct vc_sockaddr near = {.family = AF_INET,
 		.port = (uint16_t)(0x100 * roll(d, 4)),
 		.addr = {192, 0, 2, (uint8_t)(1 + roll(d, 3))}};
+	static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
 	struct vc_qp_attr *attr = &request->modify_qp.attr;
+	struct wx_qp qp = {0};
 
 	switch (request->op) {
 	case VC_REG_MR:
@@ -67,14 +69,19 @@ static void help(struct dice *d, struct vc_request *request)
 		request->reg_mr.access = roll(d, 16);
 		break;
 	case VC_CREATE_QP:
-		request->create_qp.type = IBV_QPT_RC;
+		request->create_qp.type = IBV_QPT_RC + roll(d, 3);
 		request->create_qp.max_send_wr = roll(d, 64);
 		request->create_qp.max_recv_wr = roll(d, 64);
 		request->create_qp.max_send_sge = request->create_qp.max_recv_sge = roll(d, 17);
 		request->create_qp.max_inline_bytes = roll(d, 257);
 		break;
 	case VC_MODIFY_QP:
-		wx_attr(attr, roll(d, 8), 2 + roll(d, 100));
+		qp.type = IBV_QPT_RC + roll(d, 3);
+		wx_attr_of(&qp, attr, roll(d, 8), 2 + roll(d, 100));
+		break;
+	case VC_CREATE_AH:
+		request->create_ah.av = (struct vc_av){.sgid_index = 1};
+		memcpy(request->create_ah.av.dgid, mapped, sizeof(mapped));
 		break;
 	case VC_CM_BIND:
 		request->cm_bind.src = near;

@@ -244,7 +244,7 @@ static void make_device(struct vd_device *device)
 static void make_transport(struct wx_world *w, uint32_t i)
 {
 	struct tp_config config = {
-		.max_qps = 64, .max_mrs = 256, .qpn_base = i << QPN_SHIFT, .seed = i + 1};
+		.max_qps = 64, .max_mrs = 256, .max_ahs = 64, .qpn_base = i << QPN_SHIFT, .seed = i + 1};
 	struct tp_ops ops = {.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit};
 
 	vd_worker_ops(&ops);

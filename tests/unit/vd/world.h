@@ -23,6 +23,7 @@
 #define WX_MAX_PEND  16
 #define WX_MAX_QUEUE 4096
 #define WX_MS        1000000ull
+#define WX_QKEY      0x1111
 
 enum wx_resolve { WX_RESOLVE_NOW, WX_RESOLVE_LATER, WX_RESOLVE_FAIL };
 
@@ -119,6 +120,7 @@ struct wx_qp {
 	struct wx_client *c;
 	uint32_t handle, qpn, slot, sq_prod, rq_prod;
 	uint32_t sq_depth, rq_depth, sq_slot_bytes, rq_slot_bytes;
+	enum ibv_qp_type type;
 	struct vc_queue *sq, *rq;
 };
 
@@ -131,8 +133,17 @@ void wx_create_qp_request(
 	uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request);
 void wx_make_qp(
 	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp);
+/* As the request says. */
+void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp *qp);
+void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enum ibv_qp_type type,
+	struct wx_qp *qp);
+/* Towards address i of the device; number is for work requests. */
+void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number);
 void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn);
 int wx_modify(struct wx_qp *qp, const struct vc_qp_attr *attr);
+/* Of wx_attr(), what the queue pair's service takes (IBTA vol. 1, table 91); UD: Q_Key WX_QKEY. */
+void wx_attr_of(const struct wx_qp *qp, struct vc_qp_attr *attr, enum ibv_qp_state state,
+	uint32_t dest_qpn);
 /* From RESET to RTS towards a peer at address 0 of the device. */
 void wx_up(struct wx_qp *qp, uint32_t dest_qpn);
 void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge,
