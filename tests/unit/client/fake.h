@@ -20,6 +20,8 @@
 #define FAKE_MAX_CQE  4096
 #define FAKE_MAX_SGE  4
 #define FAKE_INLINE   96
+#define FAKE_AH_NUMBER 7000        /* the number of address handle n is this plus n */
+#define FAKE_GRH_BYTES 40
 
 struct fake_cq {
 	bool used;
@@ -30,10 +32,18 @@ struct fake_cq {
 	int comp_fd;                       /* -1: no channel */
 };
 
+struct fake_srq {
+	bool used;
+	uint64_t cookie;
+	struct vc_queue *queue;
+	uint32_t depth, slot_bytes, cons, limit;
+};
+
 struct fake_qp {
 	bool used, sig_all;
 	uint64_t cookie;
-	uint32_t qpn, state, dest_qpn;
+	uint32_t type, qpn, state, dest_qpn, qkey, groups;
+	struct fake_srq *srq;
 	struct vc_queue *sq, *rq;
 	uint32_t sq_depth, rq_depth, sq_slot, rq_slot, sq_cons, rq_cons;
 	struct fake_cq *send_cq, *recv_cq;
@@ -47,6 +57,7 @@ struct fake_session {
 	int channels[FAKE_MAX];            /* our ends; 0: free */
 	struct fake_cq cqs[FAKE_MAX];
 	struct fake_qp qps[FAKE_MAX];
+	struct fake_srq srqs[FAKE_MAX];
 };
 
 enum fake_cm_state { FAKE_CM_IDLE, FAKE_CM_LISTEN, FAKE_CM_REQUESTED, FAKE_CM_CONNECTED };
@@ -68,6 +79,7 @@ struct fake {
 	struct fake_session sessions[FAKE_MAX];
 	struct fake_cm_id ids[FAKE_MAX];
 	uint32_t pds, mrs, ahs;            /* live objects */
+	struct vc_av av;                   /* of the last address handle */
 	uint32_t wakeups;                  /* times a client wrote the eventfd */
 };
 
