@@ -52,6 +52,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_sessions;             /* 256: connections, in all */
 	uint32_t max_qps;                  /* 1024 per context, VC_MAX_QPS at most */
 	uint32_t max_cqs;                  /* 1024 per context */
+	uint32_t max_srqs;                 /* 256 per context */
 	uint32_t max_mrs;                  /* 4096 per context */
 	uint32_t max_pds;                  /* 256 per context */
 	uint32_t max_ahs;                  /* 4096 per context */
@@ -59,6 +60,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_cm_ids;               /* 1024 per session */
 	uint32_t max_send_wr;              /* 4096 */
 	uint32_t max_recv_wr;              /* 8192 */
+	uint32_t max_srq_wr;               /* 32768 */
 	uint32_t max_cqe;                  /* 262144 */
 	uint32_t max_sge;                  /* TP_MAX_SGE */
 	uint32_t max_inline_bytes;         /* 256 */
@@ -107,7 +109,7 @@ struct vd_env {
 
 /* Counts of live objects (0 when no client is there) and counters since the start. */
 struct vd_stats {
-	uint32_t sessions, contexts, pds, mrs, cqs, qps, ahs, comp_channels;
+	uint32_t sessions, contexts, pds, mrs, cqs, srqs, qps, ahs, comp_channels;
 	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
 	uint64_t shm_bytes_used;
 	uint64_t requests, bad_requests, refused_sessions;
@@ -142,7 +144,7 @@ void vd_stats(const struct vd *vd, struct vd_stats *stats);
 struct vd_worker *vd_worker(struct vd *vd, uint32_t worker);
 
 /* Fills in the members of ops that this library implements: mem_read, mem_write, send_fetch, recv_fetch,
- * send_retire, complete, event. (pkt_alloc and pkt_emit are the caller's.) The env pointer given to
+ * send_retire, complete, event, srq_fetch, srq_posted, srq_event. (pkt_alloc and pkt_emit are the caller's.) The env pointer given to
  * tp_create() must then point to a struct whose FIRST member is `struct vd_worker *`, set before the
  * first QP exists:   struct my_worker { struct vd_worker *vd; ... };   */
 void vd_worker_ops(struct tp_ops *ops);

@@ -124,7 +124,7 @@ struct vd_cq {
 	struct vd_note note;
 };
 
-/* One of the two queues of a queue pair. Worker. */
+/* A queue of work requests. Worker. */
 struct vd_ring {
 	struct vc_queue *queue;
 	const uint8_t *slots;
@@ -132,11 +132,25 @@ struct vd_ring {
 	uint32_t fetched, cons; /* copied; free again */
 };
 
+struct vd_srq {
+	uint32_t handle, refs;
+	struct vd_session *session;
+	struct vd_pd *pd;
+	uint64_t offset;
+	uint32_t max_sge;
+	/* worker: */
+	struct tp_srq *tp_srq;
+	struct vd_ring ring;
+	bool broken;
+	struct vd_note note;
+};
+
 struct vd_qp {
 	uint32_t handle, qpn, slot;
 	struct vd_session *session;
 	struct vd_pd *pd;
 	struct vd_cq *send_cq, *recv_cq;
+	struct vd_srq *srq; /* NULL: has a receive queue of its own; else none, and rq is unused */
 	uint64_t sq_offset, rq_offset;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t max_send_wr, max_recv_wr;
@@ -194,7 +208,7 @@ struct vd_session {
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
-	struct vd_table pds, mrs, comp_channels, cqs, qps, ahs, cm_channels, cm_ids;
+	struct vd_table pds, mrs, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
 	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
@@ -298,6 +312,7 @@ vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
 vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq,
 	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
+vd_op_fn vd_op_create_srq, vd_op_modify_srq, vd_op_query_srq, vd_op_destroy_srq;
 vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
 vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
 vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route,
@@ -328,12 +343,18 @@ void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_
 void vd_worker_attach(struct vd_worker *worker, struct vd_session *session);
 void vd_worker_detach(struct vd_worker *worker, struct vd_session *session);
 void vd_worker_forget_cq(struct vd_worker *worker, struct vd_cq *cq);
+void vd_worker_forget_srq(struct vd_worker *worker, struct vd_srq *srq);
 void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp);
 void vd_worker_reset_qp(struct vd_qp *qp);
 
 /* ---- all of a session's objects, when it dies ---- */
 void vd_objects_free(struct vd_session *session);
 void vd_cm_session_free(struct vd_session *session);
+
+/* ---- vd_qp.c ---- */
+/* Slots for that many work requests. */
+uint32_t vd_ring_depth(uint32_t n);
+void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset);
 
 /* ---- vd_cm.c ---- */
 int vd_cm_start(struct vd *vd);

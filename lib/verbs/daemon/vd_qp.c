@@ -23,13 +23,19 @@ struct qp_call {
 	int err;
 };
 
-static uint32_t round_depth(uint32_t n)
+uint32_t vd_ring_depth(uint32_t n)
 {
 	uint32_t depth = 1;
 
 	while (depth < n)
 		depth *= 2;
 	return depth;
+}
+
+void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset)
+{
+	ring->queue = (struct vc_queue *)(void *)(shm->base + offset);
+	ring->slots = shm->base + offset + sizeof(struct vc_queue);
 }
 
 /* What is asked for fits the limits; otherwise nothing of it is used. */
@@ -59,30 +65,33 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 	return 0;
 }
 
-static void ring_place(struct vd_ring *ring, struct vd_session *session, uint64_t offset)
+static int alloc_ring(struct vd_session *session, struct vd_ring *ring, uint64_t *offset)
 {
-	ring->queue = (struct vc_queue *)(void *)(session->shm.base + offset);
-	ring->slots = session->shm.base + offset + sizeof(struct vc_queue);
+	int err = vd_shm_alloc(&session->shm,
+		sizeof(struct vc_queue) + (uint64_t)ring->depth * ring->slot_bytes, offset);
+
+	if (err == 0)
+		vd_ring_place(ring, &session->shm, *offset);
+	return err;
+}
+
+static void free_rings(struct vd_qp *qp)
+{
+	vd_shm_free(&qp->session->shm, qp->sq_offset);
+	if (qp->srq == NULL)
+		vd_shm_free(&qp->session->shm, qp->rq_offset);
 }
 
 static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 {
-	int err = vd_shm_alloc(&session->shm,
-		sizeof(struct vc_queue) + (uint64_t)qp->sq.depth * qp->sq.slot_bytes,
-		&qp->sq_offset);
+	int err = alloc_ring(session, &qp->sq, &qp->sq_offset);
 
+	if (err != 0 || qp->srq != NULL)
+		return err;
+	err = alloc_ring(session, &qp->rq, &qp->rq_offset);
 	if (err != 0)
-		return err;
-	err = vd_shm_alloc(&session->shm,
-		sizeof(struct vc_queue) + (uint64_t)qp->rq.depth * qp->rq.slot_bytes,
-		&qp->rq_offset);
-	if (err != 0) {
 		vd_shm_free(&session->shm, qp->sq_offset);
-		return err;
-	}
-	ring_place(&qp->sq, session, qp->sq_offset);
-	ring_place(&qp->rq, session, qp->rq_offset);
-	return 0;
+	return err;
 }
 
 static void create_call(void *arg)
@@ -114,10 +123,12 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	qp->max_recv_sge =
 		request->create_qp.max_recv_sge == 0 ? 1 : request->create_qp.max_recv_sge;
 	qp->max_inline_bytes = request->create_qp.max_inline_bytes;
-	qp->sq.depth = round_depth(qp->max_send_wr);
-	qp->rq.depth = round_depth(qp->max_recv_wr);
+	qp->sq.depth = vd_ring_depth(qp->max_send_wr);
 	qp->sq.slot_bytes = tp_send_slot_bytes(qp->max_send_sge, qp->max_inline_bytes);
-	qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
+	if (request->create_qp.srq == 0) {
+		qp->rq.depth = vd_ring_depth(qp->max_recv_wr);
+		qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
+	}
 	qp->note.session = session;
 	qp->note.cookie = request->create_qp.cookie;
 	qp->note.comp_fd = -1;
@@ -143,6 +154,7 @@ static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 		.max_inline_bytes = qp->max_inline_bytes,
 		.ud_mtu_bytes = port_mtu_bytes(qp->session),
 		.sq_sig_all = sq_sig_all != 0,
+		.srq = qp->srq != NULL ? qp->srq->tp_srq : NULL,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
 		.cookie = qp,
@@ -173,12 +185,14 @@ int vd_op_create_qp(
 	struct vd_pd *pd = vd_table_get(&session->pds, request->create_qp.pd);
 	struct vd_cq *send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
 	struct vd_cq *recv_cq = vd_table_get(&session->cqs, request->create_qp.recv_cq);
+	struct vd_srq *srq = vd_table_get(&session->srqs, request->create_qp.srq);
 	int err = check_create(session, request);
 	struct vd_qp *qp;
 
 	if (err != 0)
 		return err;
-	if (pd == NULL || send_cq == NULL || recv_cq == NULL)
+	if (pd == NULL || send_cq == NULL || recv_cq == NULL ||
+		(srq == NULL && request->create_qp.srq != 0))
 		return -EINVAL;
 	qp = new_qp(session, request);
 	if (qp == NULL)
@@ -186,6 +200,7 @@ int vd_op_create_qp(
 	qp->pd = pd;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
+	qp->srq = srq;
 	err = vd_table_add(&session->qps, qp, &qp->handle);
 	if (err != 0)
 		goto free_qp;
@@ -195,17 +210,18 @@ int vd_op_create_qp(
 		goto del_handle;
 	err = create_at_worker(qp, request->create_qp.sq_sig_all);
 	if (err != 0)
-		goto free_rings;
+		goto free_queues;
 	pd->refs++;
 	send_cq->refs++;
 	recv_cq->refs++;
+	if (srq != NULL)
+		srq->refs++;
 	session->vd->stats.qps++;
 	fill_reply(qp, &answer->reply);
 	return 0;
 
-free_rings:
-	vd_shm_free(&session->shm, qp->sq_offset);
-	vd_shm_free(&session->shm, qp->rq_offset);
+free_queues:
+	free_rings(qp);
 del_handle:
 	vd_table_del(&session->qps, qp->handle);
 free_qp:
@@ -234,12 +250,13 @@ int vd_op_destroy_qp(
 		return -EINVAL;
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->qps, qp->handle);
-	vd_shm_free(&session->shm, qp->sq_offset);
-	vd_shm_free(&session->shm, qp->rq_offset);
+	free_rings(qp);
 	vd_release_link(vd, qp->link);
 	qp->pd->refs--;
 	qp->send_cq->refs--;
 	qp->recv_cq->refs--;
+	if (qp->srq != NULL)
+		qp->srq->refs--;
 	vd->stats.qps--;
 	free(qp);
 	return 0;

@@ -53,6 +53,10 @@ static const struct op {
 	[VC_DESTROY_QP] = {vd_op_destroy_qp, NEED_VERBS, UP_TO(object)},
 	[VC_CREATE_AH] = {vd_op_create_ah, NEED_VERBS, UP_TO(create_ah)},
 	[VC_DESTROY_AH] = {vd_op_destroy_ah, NEED_VERBS, UP_TO(object)},
+	[VC_CREATE_SRQ] = {vd_op_create_srq, NEED_VERBS, UP_TO(create_srq)},
+	[VC_MODIFY_SRQ] = {vd_op_modify_srq, NEED_VERBS, UP_TO(modify_srq)},
+	[VC_QUERY_SRQ] = {vd_op_query_srq, NEED_VERBS, UP_TO(object)},
+	[VC_DESTROY_SRQ] = {vd_op_destroy_srq, NEED_VERBS, UP_TO(object)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
@@ -322,6 +326,7 @@ static void session_tables(struct vd_session *session)
 	vd_table_init(&session->pds, limits->max_pds);
 	vd_table_init(&session->mrs, limits->max_mrs);
 	vd_table_init(&session->cqs, limits->max_cqs);
+	vd_table_init(&session->srqs, limits->max_srqs);
 	vd_table_init(&session->qps, limits->max_qps);
 	vd_table_init(&session->ahs, limits->max_ahs);
 	vd_table_init(&session->comp_channels, limits->max_channels);
@@ -508,6 +513,7 @@ void vd_session_kill(struct vd_session *session)
 	vd_table_fini(&session->pds);
 	vd_table_fini(&session->mrs);
 	vd_table_fini(&session->cqs);
+	vd_table_fini(&session->srqs);
 	vd_table_fini(&session->qps);
 	vd_table_fini(&session->ahs);
 	vd_table_fini(&session->comp_channels);

@@ -13,6 +13,7 @@ static void worker_call(void *arg)
 	struct vd_worker *worker = &session->vd->workers[session->worker];
 	struct tp *tp = vd_tp(session);
 	struct vd_qp *qp;
+	struct vd_srq *srq;
 	struct vd_ah *ah;
 	struct vd_mr *mr;
 	struct vd_cq *cq;
@@ -21,6 +22,10 @@ static void worker_call(void *arg)
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
+	}
+	for (i = 0; (srq = vd_table_next(&session->srqs, &i)) != NULL;) {
+		vd_worker_forget_srq(worker, srq);
+		(void)tp_srq_destroy(tp, srq->tp_srq);
 	}
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
 		(void)tp_ah_destroy(tp, ah->number);
@@ -59,6 +64,7 @@ void vd_objects_free(struct vd_session *session)
 	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)
 		close(channel->fd);
 	vd->stats.qps -= free_all(&session->qps);
+	vd->stats.srqs -= free_all(&session->srqs);
 	vd->stats.mrs -= free_all(&session->mrs);
 	vd->stats.cqs -= free_all(&session->cqs);
 	vd->stats.ahs -= free_all(&session->ahs);

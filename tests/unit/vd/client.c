@@ -256,7 +256,9 @@ void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp
 		.rq_slot_bytes = reply.qp.rq_slot_bytes,
 		.type = (enum ibv_qp_type)request->create_qp.type,
 		.sq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.sq_offset),
-		.rq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.rq_offset),
+		.rq = request->create_qp.srq != 0
+			      ? NULL
+			      : (struct vc_queue *)((uint8_t *)c->shm + reply.qp.rq_offset),
 	};
 }
 
@@ -368,4 +370,40 @@ void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const stru
 		memcpy(slot + sizeof(wqe), sge, num_sge * sizeof(*sge));
 	__atomic_store_n(&qp->rq->prod, ++qp->rq_prod, __ATOMIC_RELEASE);
 	wx_ring(qp);
+}
+
+void wx_make_srq(struct wx_client *c, uint32_t pd, uint32_t wr, uint64_t cookie, struct wx_srq *srq)
+{
+	struct vc_request request = {.op = VC_CREATE_SRQ,
+		.create_srq = {.pd = pd, .max_wr = wr, .max_sge = 2, .cookie = cookie}};
+	struct vc_reply reply;
+
+	assert_int_equal(wx_call(c, &request, &reply), 0);
+	*srq = (struct wx_srq){
+		.c = c,
+		.handle = reply.srq.handle,
+		.depth = reply.srq.depth,
+		.slot_bytes = reply.srq.slot_bytes,
+		.ring = (struct vc_queue *)((uint8_t *)c->shm + reply.srq.offset),
+	};
+}
+
+void wx_post_srq(struct wx_srq *srq, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge)
+{
+	const struct tp_recv_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
+	uint8_t *slot = (uint8_t *)(srq->ring + 1) +
+			(size_t)(srq->prod & (srq->depth - 1)) * srq->slot_bytes;
+
+	memcpy(slot, &wqe, sizeof(wqe));
+	if (sge != NULL)
+		memcpy(slot + sizeof(wqe), sge, num_sge * sizeof(*sge));
+	__atomic_store_n(&srq->ring->prod, ++srq->prod, __ATOMIC_RELEASE);
+}
+
+int wx_srq_limit(struct wx_srq *srq, uint32_t limit)
+{
+	struct vc_request request = {.op = VC_MODIFY_SRQ,
+		.modify_srq = {.handle = srq->handle, .mask = IBV_SRQ_LIMIT, .limit = limit}};
+
+	return wx_call(srq->c, &request, NULL);
 }

@@ -155,7 +155,7 @@ static void messages_of_every_length(void **state)
 static void unknown_operations(void **state)
 {
 	static const uint32_t ops[] = {
-		0, VC_DESTROY_AH + 1, 63, VC_CM_QUERY_ID + 1, 0x7fffffff, 0xffffffff};
+		0, VC_DETACH_MCAST + 1, 63, VC_CM_QUERY_ID + 1, 0x7fffffff, 0xffffffff};
 	struct scene *s = *state;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -169,7 +169,8 @@ static void unknown_operations(void **state)
 static void wrong_handles(void **state)
 {
 	static const enum vc_op ops[] = {VC_DEALLOC_PD, VC_DEREG_MR, VC_DESTROY_COMP_CHANNEL,
-		VC_DESTROY_CQ, VC_QUERY_QP, VC_DESTROY_QP, VC_DESTROY_AH};
+		VC_DESTROY_CQ, VC_QUERY_QP, VC_DESTROY_QP, VC_DESTROY_AH, VC_QUERY_SRQ,
+		VC_DESTROY_SRQ};
 	static const uint32_t handles[] = {0, 3, 0xffff, 0x10000, 0x10001, 0xffff0001, 0xffffffff};
 	struct scene *s = *state;
 

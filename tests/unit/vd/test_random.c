@@ -49,7 +49,7 @@ static uint32_t operation(struct dice *d, bool cm)
 		return roll(d, 100);
 	if (cm)
 		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_QUERY_ID - VC_CM_CREATE_CHANNEL + 1);
-	return VC_LIST_DEVICES + roll(d, VC_DESTROY_AH - VC_LIST_DEVICES + 1);
+	return VC_LIST_DEVICES + roll(d, VC_DETACH_MCAST - VC_LIST_DEVICES + 1);
 }
 
 /* What random words hardly ever hit. */
@@ -74,10 +74,15 @@ static void help(struct dice *d, struct vc_request *request)
 		request->create_qp.max_recv_wr = roll(d, 64);
 		request->create_qp.max_send_sge = request->create_qp.max_recv_sge = roll(d, 17);
 		request->create_qp.max_inline_bytes = roll(d, 257);
+		request->create_qp.srq = roll(d, 2) * request->create_qp.srq;
 		break;
 	case VC_MODIFY_QP:
 		qp.type = IBV_QPT_RC + roll(d, 3);
 		wx_attr_of(&qp, attr, roll(d, 8), 2 + roll(d, 100));
+		break;
+	case VC_CREATE_SRQ:
+		request->create_srq.max_wr = roll(d, 64);
+		request->create_srq.max_sge = roll(d, 17);
 		break;
 	case VC_CREATE_AH:
 		request->create_ah.av = (struct vc_av){.sgid_index = 1};
@@ -129,6 +134,7 @@ static void run(uint64_t seed)
 {
 	struct wx_world *w = wx_new(&(struct vd_limits){.max_qps = 6,
 		.max_cqs = 6,
+		.max_srqs = 6,
 		.max_mrs = 6,
 		.max_pds = 6,
 		.max_ahs = 6,

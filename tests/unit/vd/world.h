@@ -124,6 +124,12 @@ struct wx_qp {
 	struct vc_queue *sq, *rq;
 };
 
+struct wx_srq {
+	struct wx_client *c;
+	uint32_t handle, depth, slot_bytes, prod;
+	struct vc_queue *ring;
+};
+
 /* channel 0: none; *fd is its socket. */
 void wx_channel(struct wx_client *c, uint32_t *handle, int *fd);
 void wx_make_cq(
@@ -149,6 +155,9 @@ void wx_up(struct wx_qp *qp, uint32_t dest_qpn);
 void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge,
 	const void *data);
 void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge);
+void wx_make_srq(struct wx_client *c, uint32_t pd, uint32_t wr, uint64_t cookie, struct wx_srq *srq);
+void wx_post_srq(struct wx_srq *srq, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge);
+int wx_srq_limit(struct wx_srq *srq, uint32_t limit);
 void wx_ring(struct wx_qp *qp);
 
 #endif
