@@ -45,7 +45,7 @@ static int set_depths(const struct cma_id *id, struct vc_conn_param *param, uint
 static void set_qp(const struct cma_id *id, struct vc_conn_param *param, const struct rdma_conn_param *wish)
 {
 	param->qp_type = (uint8_t)id->rdma.qp_type;
-	param->qkey = id->rdma.ps == RDMA_PS_UDP ? RDMA_UDP_QKEY : 0;
+	param->qkey = id->rdma.qp_type == IBV_QPT_UD ? RDMA_UDP_QKEY : 0;
 	if (id->rdma.qp != NULL) {
 		param->qpn = id->rdma.qp->qp_num;
 		param->srq = id->rdma.qp->srq != NULL;

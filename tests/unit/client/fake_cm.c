@@ -113,6 +113,11 @@ static int accept_id(struct fake *f, struct fake_session *s, struct fake_cm_id *
 	struct vc_cm_event ev = {.type = RDMA_CM_EVENT_CONNECT_RESPONSE, .param = q->cm_conn.param};
 	struct fake_cm_id *peer = id_of(f, id->peer);
 
+	if (id->ps == RDMA_PS_UDP) { /* a service is found, and that is all */
+		ev.type = RDMA_CM_EVENT_ESTABLISHED;
+		ev.av = (struct vc_av){.dgid = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .sgid_index = 1, .hop_limit = 64};
+	}
+
 	id->cookie = q->cm_conn.cookie;
 	id->qpn = q->cm_conn.param.qpn;
 	id->state = FAKE_CM_CONNECTED;
@@ -171,7 +176,9 @@ static int init_attr(const struct fake_cm_id *id, uint32_t state, struct vc_qp_a
 	attr->av.sgid_index = 1;
 	switch (state) {
 	case IBV_QPS_INIT:
-		attr->mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		attr->mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+		attr->mask |= id->ps == RDMA_PS_UDP ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+		attr->qkey = RDMA_UDP_QKEY;
 		return 0;
 	case IBV_QPS_RTR:
 		attr->mask = RTR_MASK;
