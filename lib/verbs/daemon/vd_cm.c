@@ -38,6 +38,7 @@ int vd_cm_start(struct vd *vd)
 	config.max_ids = ids < MAX_CONNECTIONS ? (uint32_t)ids : MAX_CONNECTIONS;
 	config.max_half_open = MAX_HALF_OPEN;
 	config.response_timeout_ms = vd->limits.cm_timeout_ms;
+	config.sidr_timeout_ms = vd->limits.cm_timeout_ms;
 	config.ca_guid = be64toh(attr.node_guid);
 	config.seed = vd_random(vd);
 	err = cm_create(&config, &ops, vd, vd_now(vd), &vd->cm->cm);

@@ -79,6 +79,15 @@ struct vd_cm_id *vd_cm_id_new(
 void vd_cm_id_free(struct vd_cm_id *id);
 struct vd_cm_id *vd_cm_id_get(struct vd_session *session, uint32_t handle);
 
+static inline bool vd_cm_is_datagram(const struct vd_cm_id *id)
+{
+	return id->ps == VC_PS_UDP || id->qp_type == IBV_QPT_UD;
+}
+
+/* ---- vd_cm_conn.c ---- */
+/* The way to the peer, as an address vector of the id's device. -EADDRNOTAVAIL: our address is gone. */
+int vd_cm_fill_av(const struct vd_cm_id *id, struct vc_av *av);
+
 /* ---- vd_cm_addr.c ---- */
 void vd_cm_unbind(struct vd_cm_id *id);
 bool vd_cm_is_any(const struct wire_addr *addr);

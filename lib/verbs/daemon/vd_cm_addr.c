@@ -211,8 +211,6 @@ int vd_op_cm_listen(
 	(void)answer;
 	if (id == NULL || id->step > VD_CM_BOUND)
 		return -EINVAL;
-	if (id->ps == VC_PS_UDP)
-		return -EOPNOTSUPP; /* there are no datagram queue pairs to answer with yet */
 	if (id->step == VD_CM_IDLE) {
 		err = bind_id(id, AF_INET, &any4, 0);
 		if (err != 0)
