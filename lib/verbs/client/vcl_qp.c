@@ -29,6 +29,20 @@ static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct v
 	return 0;
 }
 
+/*
+ * The inline data to ask for. Slots are whole cache lines, so often more fits than was asked for, at no
+ * cost; programs that ask for none and send small messages inline all the same work with other devices.
+ */
+static uint32_t inline_wish(const struct vcl_context *ctx, const struct ibv_qp_cap *cap)
+{
+	uint32_t fits, most = ctx->attr.max_inline_bytes;
+
+	if (cap->max_send_sge > TP_MAX_SGE || cap->max_inline_data > most)
+		return cap->max_inline_data; /* the daemon will refuse */
+	fits = tp_send_slot_bytes(cap->max_send_sge, cap->max_inline_data) - (uint32_t)sizeof(struct tp_send_wqe);
+	return fits < most ? fits : most;
+}
+
 static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
 {
 	struct vc_request req = {.op = VC_CREATE_QP};
@@ -45,7 +59,7 @@ static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
 	req.create_qp.max_recv_wr = qp->cap.max_recv_wr;
 	req.create_qp.max_send_sge = qp->cap.max_send_sge;
 	req.create_qp.max_recv_sge = qp->cap.max_recv_sge;
-	req.create_qp.max_inline_bytes = qp->cap.max_inline_data;
+	req.create_qp.max_inline_bytes = inline_wish(ctx, &qp->cap);
 	req.create_qp.cookie = qp->cookie;
 	err = vcl_call(&ctx->conn, &req, &reply);
 	if (err != 0)

@@ -307,6 +307,26 @@ static void test_threads(void **state)
 	assert_int_equal(ibv_poll_cq(env->cq, 1, &wc), 0);
 }
 
+/* Slots are cache lines, and what one holds beyond the entries asked for is offered as inline data. */
+static void test_inline_for_free(void **state)
+{
+	static const struct { uint32_t sge, wish, given; } cases[] = {
+		{1, 0, 64}, {4, 0, 64}, {1, 64, 64}, {1, 65, FAKE_INLINE}, {0, 0, 0},
+	};
+	struct env *env = *state;
+	struct ibv_qp *qp;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ibv_qp_init_attr attr = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = IBV_QPT_RC,
+			.cap = {1, 1, cases[i].sge, 1, cases[i].wish}};
+
+		qp = ibv_create_qp(env->pd, &attr);
+		assert_non_null(qp);
+		assert_int_equal(attr.cap.max_inline_data, cases[i].given);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_destroy_purges, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_poll_makes_no_system_call, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_threads, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_inline_for_free, env_setup, env_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
