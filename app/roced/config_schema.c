@@ -79,6 +79,7 @@ const struct config_key config_keys[] = {
 	{"limits.max_cqs", CONFIG_UINT, LIMIT(max_cqs), 1, 65536, "1024", "", "completion queues of a context"},
 	{"limits.max_srqs", CONFIG_UINT, LIMIT(max_srqs), 1, 65534, "256", "", "shared receive queues of a context"},
 	{"limits.max_mrs", CONFIG_UINT, LIMIT(max_mrs), 1, 1048576, "4096", "", "memory regions of a context"},
+	{"limits.max_mws", CONFIG_UINT, LIMIT(max_mws), 1, 65534, "4096", "", "memory windows of a context"},
 	{"limits.max_pds", CONFIG_UINT, LIMIT(max_pds), 1, 65536, "256", "", "protection domains of a context"},
 	{"limits.max_ahs", CONFIG_UINT, LIMIT(max_ahs), 1, 1048576, "4096", "", "address handles of a context"},
 	{"limits.max_channels", CONFIG_UINT, LIMIT(max_channels), 1, 65536, "256", "",

@@ -172,6 +172,7 @@ static void set_limits(struct vd_limits *limits)
 	limits->max_cqs = or_default(limits->max_cqs, 1024, 0xfffe);
 	limits->max_srqs = or_default(limits->max_srqs, 256, 0xfffe);
 	limits->max_mrs = or_default(limits->max_mrs, 4096, 0xfffe);
+	limits->max_mws = or_default(limits->max_mws, 4096, 0xfffe);
 	limits->max_pds = or_default(limits->max_pds, 256, 0xfffe);
 	limits->max_ahs = or_default(limits->max_ahs, 4096, 0xfffe);
 	limits->max_channels = or_default(limits->max_channels, 256, 0xfffe);

@@ -54,6 +54,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_cqs;                  /* 1024 per context */
 	uint32_t max_srqs;                 /* 256 per context */
 	uint32_t max_mrs;                  /* 4096 per context */
+	uint32_t max_mws;                  /* 4096 per context */
 	uint32_t max_pds;                  /* 256 per context */
 	uint32_t max_ahs;                  /* 4096 per context */
 	uint32_t max_channels;             /* 256 per session */
@@ -109,7 +110,7 @@ struct vd_env {
 
 /* Counts of live objects (0 when no client is there) and counters since the start. */
 struct vd_stats {
-	uint32_t sessions, contexts, pds, mrs, cqs, srqs, qps, ahs, comp_channels;
+	uint32_t sessions, contexts, pds, mrs, mws, cqs, srqs, qps, ahs, comp_channels;
 	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
 	uint64_t shm_bytes_used;
 	uint64_t requests, bad_requests, refused_sessions;

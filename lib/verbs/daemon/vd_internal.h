@@ -106,6 +106,12 @@ struct vd_mr {
 	struct vd_pd *pd;
 };
 
+struct vd_mw {
+	uint32_t handle;
+	uint32_t rkey; /* the first one: its upper 24 bits name the window at the transport */
+	struct vd_pd *pd;
+};
+
 struct vd_comp_channel {
 	uint32_t handle, refs;
 	int fd;
@@ -208,7 +214,7 @@ struct vd_session {
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
-	struct vd_table pds, mrs, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
+	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
 	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
@@ -309,6 +315,7 @@ typedef int vd_op_fn(
 
 vd_op_fn vd_op_list_devices, vd_op_query_device, vd_op_query_gids;
 vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
+vd_op_fn vd_op_alloc_mw, vd_op_dealloc_mw;
 vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq,
 	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;

@@ -57,6 +57,8 @@ static const struct op {
 	[VC_MODIFY_SRQ] = {vd_op_modify_srq, NEED_VERBS, UP_TO(modify_srq)},
 	[VC_QUERY_SRQ] = {vd_op_query_srq, NEED_VERBS, UP_TO(object)},
 	[VC_DESTROY_SRQ] = {vd_op_destroy_srq, NEED_VERBS, UP_TO(object)},
+	[VC_ALLOC_MW] = {vd_op_alloc_mw, NEED_VERBS, UP_TO(alloc_mw)},
+	[VC_DEALLOC_MW] = {vd_op_dealloc_mw, NEED_VERBS, UP_TO(object)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
@@ -325,6 +327,7 @@ static void session_tables(struct vd_session *session)
 
 	vd_table_init(&session->pds, limits->max_pds);
 	vd_table_init(&session->mrs, limits->max_mrs);
+	vd_table_init(&session->mws, limits->max_mws);
 	vd_table_init(&session->cqs, limits->max_cqs);
 	vd_table_init(&session->srqs, limits->max_srqs);
 	vd_table_init(&session->qps, limits->max_qps);
@@ -512,6 +515,7 @@ void vd_session_kill(struct vd_session *session)
 	}
 	vd_table_fini(&session->pds);
 	vd_table_fini(&session->mrs);
+	vd_table_fini(&session->mws);
 	vd_table_fini(&session->cqs);
 	vd_table_fini(&session->srqs);
 	vd_table_fini(&session->qps);

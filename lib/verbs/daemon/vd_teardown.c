@@ -15,6 +15,7 @@ static void worker_call(void *arg)
 	struct vd_qp *qp;
 	struct vd_srq *srq;
 	struct vd_ah *ah;
+	struct vd_mw *mw;
 	struct vd_mr *mr;
 	struct vd_cq *cq;
 	uint32_t i;
@@ -29,6 +30,9 @@ static void worker_call(void *arg)
 	}
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
 		(void)tp_ah_destroy(tp, ah->number);
+	/* Regions stay while windows are bound to them. */
+	for (i = 0; (mw = vd_table_next(&session->mws, &i)) != NULL;)
+		(void)tp_mw_destroy(tp, mw->rkey);
 	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
 		(void)tp_mr_destroy(tp, mr->key);
 	for (i = 0; (cq = vd_table_next(&session->cqs, &i)) != NULL;)
@@ -66,6 +70,7 @@ void vd_objects_free(struct vd_session *session)
 	vd->stats.qps -= free_all(&session->qps);
 	vd->stats.srqs -= free_all(&session->srqs);
 	vd->stats.mrs -= free_all(&session->mrs);
+	vd->stats.mws -= free_all(&session->mws);
 	vd->stats.cqs -= free_all(&session->cqs);
 	vd->stats.ahs -= free_all(&session->ahs);
 	vd->stats.comp_channels -= free_all(&session->comp_channels);

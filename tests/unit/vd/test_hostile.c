@@ -170,7 +170,7 @@ static void wrong_handles(void **state)
 {
 	static const enum vc_op ops[] = {VC_DEALLOC_PD, VC_DEREG_MR, VC_DESTROY_COMP_CHANNEL,
 		VC_DESTROY_CQ, VC_QUERY_QP, VC_DESTROY_QP, VC_DESTROY_AH, VC_QUERY_SRQ,
-		VC_DESTROY_SRQ};
+		VC_DESTROY_SRQ, VC_DEALLOC_MW};
 	static const uint32_t handles[] = {0, 3, 0xffff, 0x10000, 0x10001, 0xffff0001, 0xffffffff};
 	struct scene *s = *state;
 

@@ -66,7 +66,7 @@ static void help(struct dice *d, struct vc_request *request)
 	case VC_REG_MR:
 		request->reg_mr.addr = request->reg_mr.iova = (uintptr_t)memory;
 		request->reg_mr.bytes = sizeof(memory);
-		request->reg_mr.access = roll(d, 16);
+		request->reg_mr.access = roll(d, 32);
 		break;
 	case VC_CREATE_QP:
 		request->create_qp.type = IBV_QPT_RC + roll(d, 3);
@@ -79,6 +79,9 @@ static void help(struct dice *d, struct vc_request *request)
 	case VC_MODIFY_QP:
 		qp.type = IBV_QPT_RC + roll(d, 3);
 		wx_attr_of(&qp, attr, roll(d, 8), 2 + roll(d, 100));
+		break;
+	case VC_ALLOC_MW:
+		request->alloc_mw.type = roll(d, 4);
 		break;
 	case VC_CREATE_SRQ:
 		request->create_srq.max_wr = roll(d, 64);
@@ -135,6 +138,7 @@ static void run(uint64_t seed)
 	struct wx_world *w = wx_new(&(struct vd_limits){.max_qps = 6,
 		.max_cqs = 6,
 		.max_srqs = 6,
+		.max_mws = 6,
 		.max_mrs = 6,
 		.max_pds = 6,
 		.max_ahs = 6,
