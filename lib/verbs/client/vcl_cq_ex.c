@@ -54,9 +54,12 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EIO;
 	pthread_spin_lock(&cq->lock);
 	err = advance(cq);
-	if (err == 0)
+	if (err == 0) {
+		cq->empty_polls = 0;
 		return 0;
+	}
 	pthread_spin_unlock(&cq->lock);
+	vcl_cq_give_way(cq, true);
 	/* What a daemon that died had completed is still delivered, but then nothing more comes. */
 	return vcl_alive(ex->context) ? err : EIO;
 }
