@@ -529,7 +529,8 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 		s->cqs[q->object.handle - 1].used = false;
 		return true;
 	case VC_DESTROY_QP:
-		s->qps[q->object.handle - 1].used = false;
+		r->status = s->qps[q->object.handle - 1].groups != 0 ? -EBUSY : 0; /* IB o10-2.2.3 */
+		s->qps[q->object.handle - 1].used = r->status != 0;
 		return true;
 	default:
 		return false;
@@ -738,6 +739,18 @@ void fake_raise(struct fake *f, uint32_t qpn, uint32_t type)
 		}
 	}
 	pthread_mutex_unlock(&f->lock);
+}
+
+uint32_t fake_attached(struct fake *f)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int i = 0; i < FAKE_MAX; i++)
+		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
+			n += f->sessions[i].qps[k].used ? f->sessions[i].qps[k].groups : 0;
+	pthread_mutex_unlock(&f->lock);
+	return n;
 }
 
 uint32_t fake_completions(struct fake *f)

@@ -68,6 +68,7 @@ struct fake_cm_id {
 	uint64_t cookie;
 	uint32_t channel, peer, listener;  /* handles */
 	uint32_t ps, qpn, peer_qpn;
+	int groups;                        /* joined */
 	struct vc_sockaddr src, dst;
 };
 
@@ -93,6 +94,8 @@ struct fake *fake_start(void);
 void fake_stop(struct fake *f);
 /* Sends an asynchronous event of a queue pair. */
 void fake_raise(struct fake *f, uint32_t qpn, uint32_t type);
+/* Groups that queue pairs are attached to. */
+uint32_t fake_attached(struct fake *f);
 /* Completions delivered so far, to the queues there are. */
 uint32_t fake_completions(struct fake *f);
 /* Live objects of all kinds. */

@@ -364,6 +364,7 @@ static void test_multicast(void **state)
 	assert_int_equal(ibv_attach_mcast(qp, &ip4, 0), 0);
 	assert_int_equal(ibv_attach_mcast(qp, &one, 0), EINVAL);
 	assert_int_equal(ibv_attach_mcast(env->a, &ip6, 0), EINVAL); /* a connection */
+	assert_int_equal(ibv_destroy_qp(qp), EBUSY); /* o10-2.2.3 */
 	assert_int_equal(ibv_detach_mcast(qp, &ip4, 0), 0);
 	assert_int_equal(ibv_detach_mcast(qp, &ip6, 0), 0);
 	assert_int_equal(ibv_detach_mcast(qp, &ip6, 0), EINVAL);
