@@ -121,7 +121,7 @@ static void env_log(void *arg, int level, const char *line)
 static int start_verbs(struct roced *roced)
 {
 	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_release_link, env_send_mad,
-		env_now_ns, env_log};
+		NULL, NULL, env_now_ns, env_log};
 	const struct config *config = &roced->config;
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,

@@ -20,6 +20,7 @@
 
 #define MAX_QPS      65536
 #define MAX_MRS      131072
+#define MAX_AHS      65536
 /* An idle worker spins this long and then sleeps, longer each time. It does not yield: next to a program that
  * spins, that costs a whole tick of the scheduler, while the end of a sleep preempts the program. */
 #define SPIN_NS      30000u
@@ -364,6 +365,7 @@ static int make_tp(struct worker *worker)
 	struct tp_config config = {
 		.max_qps = MAX_QPS,
 		.max_mrs = MAX_MRS,
+		.max_ahs = MAX_AHS,
 		.qpn_base = worker->index << WORKER_QPN_SHIFT,
 		.seed = worker->roced->seed + worker->index,
 	};

@@ -28,13 +28,15 @@
 	X(OUT_OF_ORDER, "out_of_order", "request ahead of the expected PSN")                               \
 	X(ACK_WINDOW, "ack_window", "response outside of what is outstanding")                             \
 	X(MALFORMED_MAD, "malformed_mad", "management datagram of bad size, class or version")             \
-	X(UD_LENGTH, "ud_length", "datagram longer than the receive buffer")                               \
+	X(UD_LENGTH, "ud_length", "datagram longer than the receive buffer or the MTU of the port")         \
 	X(NO_RECV, "no_recv", "no receive work request posted")                                            \
 	X(NO_NEIGHBOUR, "no_neighbour", "link address of the next hop is not known")                       \
 	X(NO_MBUF, "no_mbuf", "packet pool empty")                                                         \
 	X(TX_FULL, "tx_full", "port transmit queue full")                                                  \
 	X(RING_FULL, "ring_full", "ring to another lcore full")                                            \
-	X(UNSUPPORTED, "unsupported", "known, but not served yet")
+	X(UNSUPPORTED, "unsupported", "known, but not served yet")                                         \
+	X(INVALID_REQUEST, "invalid_request", "unacknowledged request malformed, too long or not allowed") \
+	X(REMOTE_ACCESS, "remote_access", "unacknowledged request for memory it may not reach")
 
 enum base_drop {
 #define BASE_DROP_ENUM(name, str, help) BASE_DROP_##name,

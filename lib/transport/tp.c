@@ -15,9 +15,21 @@ static bool alloc_tables(struct tp *tp)
 {
 	tp->qps = calloc(tp->config.max_qps, sizeof(struct tp_qp *));
 	tp->mrs = calloc(tp->config.max_mrs, sizeof(struct tp_mr));
+	tp->ahs = calloc(tp->config.max_ahs, sizeof(struct tp_ah));
 	tp->scratch = malloc(TP_SCRATCH_BYTES);
 	tp->stage.buf = malloc(TP_SCRATCH_BYTES);
+	if (tp->ahs == NULL && tp->config.max_ahs != 0)
+		return false;
 	return tp->qps != NULL && tp->mrs != NULL && tp->scratch != NULL && tp->stage.buf != NULL;
+}
+
+static uint8_t some_generation(uint64_t *state)
+{
+	uint64_t z;
+
+	*state += 0x9e3779b97f4a7c15u;
+	z = (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9u;
+	return (uint8_t)(z >> 56);
 }
 
 /* Keys of an earlier life of the daemon should fail, so generations start anywhere (splitmix64 steps). */
@@ -25,20 +37,17 @@ static void scatter_generations(struct tp *tp)
 {
 	uint64_t state = tp->config.seed;
 
-	for (uint32_t i = 0; i < tp->config.max_mrs; i++) {
-		uint64_t z;
-
-		state += 0x9e3779b97f4a7c15u;
-		z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
-		tp->mrs[i].gen = (uint8_t)(z >> 56);
-	}
+	for (uint32_t i = 0; i < tp->config.max_mrs; i++)
+		tp->mrs[i].gen = some_generation(&state);
+	for (uint32_t i = 0; i < tp->config.max_ahs; i++)
+		tp->ahs[i].gen = some_generation(&state);
 }
 
 struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, void *env, uint64_t now_ns)
 {
 	struct tp *tp;
 
-	if (config->max_qps == 0 || config->max_mrs == 0 || config->max_mrs >= 1u << 24)
+	if (config->max_qps == 0 || config->max_mrs == 0 || config->max_mrs >= 1u << 24 || config->max_ahs >= 1u << 24)
 		return NULL;
 	tp = calloc(1, sizeof(*tp));
 	if (tp == NULL)
@@ -52,6 +61,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	base_wheel_init(&tp->wheel, now_ns);
 	TAILQ_INIT(&tp->active);
 	TAILQ_INIT(&tp->rx);
+	LIST_INIT(&tp->srqs);
 	if (!alloc_tables(tp)) {
 		tp_destroy(tp);
 		return NULL;
@@ -62,14 +72,19 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 
 void tp_destroy(struct tp *tp)
 {
+	struct tp_srq *srq;
+
 	if (tp == NULL)
 		return;
 	for (uint32_t i = 0; tp->qps != NULL && i < tp->config.max_qps; i++) {
 		if (tp->qps[i] != NULL)
 			tp_qp_destroy(tp, tp->qps[i]);
 	}
+	while ((srq = LIST_FIRST(&tp->srqs)) != NULL)
+		(void)tp_srq_destroy(tp, srq);
 	free(tp->qps);
 	free(tp->mrs);
+	free(tp->ahs);
 	free(tp->scratch);
 	free(tp->stage.buf);
 	free(tp);
@@ -89,7 +104,7 @@ static bool state_takes(enum tp_qp_state state, bool response)
 {
 	if (response)
 		return state == TP_QPS_RTS || state == TP_QPS_SQD;
-	return state == TP_QPS_RTR || state == TP_QPS_RTS || state == TP_QPS_SQD;
+	return state == TP_QPS_RTR || state == TP_QPS_RTS || state == TP_QPS_SQD || state == TP_QPS_SQE;
 }
 
 /* IBTA annex A17.3.1: only the peer of the address vector may talk to a connected queue pair. */
@@ -113,16 +128,31 @@ static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt
 
 	if (info->service == WIRE_SERVICE_CNP)
 		return BASE_DROP_UNSUPPORTED;
-	if (info->service != WIRE_SERVICE_RC || qp->init.type != TP_QPT_RC)
+	if (info->service != qp->type->service)
 		return BASE_DROP_QP_TYPE;
 	if (!state_takes(qp->attr.state, wire_op_is(info, WIRE_OP_RESPONSE)))
 		return BASE_DROP_QP_STATE;
-	if (!from_peer(qp, pkt, frame))
+	if (qp->type->connected && !from_peer(qp, pkt, frame))
 		return BASE_DROP_QP_ADDRESS;
 	/* Ours is a full member of the default partition, so a limited one may talk to us. */
 	if ((pkt->pkey & PKEY_BASE_MASK) != (TP_DEFAULT_PKEY & PKEY_BASE_MASK))
 		return BASE_DROP_PKEY;
+	if ((pkt->hdrs & WIRE_HDR_DETH) != 0 && pkt->qkey != qp->attr.qkey)
+		return BASE_DROP_QKEY;
 	return BASE_DROP_NONE;
+}
+
+static void rx_request(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+{
+	if (qp->type->connected && qp->attr.state == TP_QPS_RTR && !qp->comm_est) {
+		qp->comm_est = true;
+		tp_qp_event(qp, TP_EVENT_COMM_EST);
+	}
+	if (qp->type->acknowledged && !qp->listed) {
+		qp->listed = true;
+		TAILQ_INSERT_TAIL(&qp->tp->rx, qp, rx_link);
+	}
+	qp->type->rx(qp, pkt, frame);
 }
 
 static void rx_one(struct tp *tp, struct rte_mbuf *m)
@@ -140,15 +170,10 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		tp_drop(tp, drop);
 		return;
 	}
-	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE)) {
+	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
 		tp_comp_rx(qp, pkt, frame + pkt->payload_off);
-		return;
-	}
-	if (!qp->listed) {
-		qp->listed = true;
-		TAILQ_INSERT_TAIL(&tp->rx, qp, rx_link);
-	}
-	tp_resp_rx(qp, pkt, frame + pkt->payload_off);
+	else
+		rx_request(qp, pkt, frame);
 }
 
 void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
@@ -183,7 +208,7 @@ static uint32_t take_turn(struct tp_qp *qp, uint32_t budget, bool *more)
 {
 	uint32_t n;
 
-	if (qp->attr.state == TP_QPS_ERR) {
+	if (qp->attr.state == TP_QPS_ERR || qp->attr.state == TP_QPS_SQE) {
 		*more = tp_qp_flush(qp);
 		return 0;
 	}

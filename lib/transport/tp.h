@@ -26,8 +26,9 @@
 
 struct tp;
 struct tp_qp;
+struct tp_srq;
 
-/* Where packets of a queue pair go: the address vector after resolution. */
+/* Where packets of a queue pair or to an address handle go: the address vector after resolution. */
 struct tp_av {
 	struct wire_l2l3 net;     /* dmac is filled in by the environment on emit */
 	uint8_t l3_version;
@@ -43,7 +44,8 @@ enum tp_event {
 	TP_EVENT_QP_ACCESS_ERR,
 	TP_EVENT_COMM_EST,
 	TP_EVENT_SQ_DRAINED,
-	TP_EVENT_LAST_WQE,
+	TP_EVENT_LAST_WQE,        /* in error, and takes nothing more from its shared receive queue */
+	TP_EVENT_SRQ_LIMIT,       /* of a shared receive queue: to srq_event */
 };
 
 /* What the transport needs from its environment. None may call back into the transport. */
@@ -64,11 +66,17 @@ struct tp_ops {
 	/* Puts a completion on a completion queue. 0, or -ENOSPC when it is full (the QP goes to error). */
 	int (*complete)(void *env, void *cq_cookie, const struct tp_cqe *cqe);
 	void (*event)(void *env, void *qp_cookie, enum tp_event event);
+	/* Of shared receive queues; not called while there is none: recv_fetch and event for them, and how many
+	 * work requests are posted and not fetched. */
+	int (*srq_fetch)(void *env, void *srq_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes);
+	uint32_t (*srq_posted)(void *env, void *srq_cookie);
+	void (*srq_event)(void *env, void *srq_cookie, enum tp_event event);
 };
 
 struct tp_config {
 	uint32_t max_qps;         /* table sizes, all taken at start */
 	uint32_t max_mrs;
+	uint32_t max_ahs;
 	uint32_t qpn_base;        /* low bits of a QPN are the index in this worker's table, high bits its number */
 	uint32_t window_pkts;     /* most unacknowledged request packets of one QP; 0: 128 */
 	uint64_t seed;            /* for generation bits and the like */
@@ -78,6 +86,7 @@ struct tp_counters {
 	uint64_t rx_pkts, tx_pkts, rx_bytes, tx_bytes;
 	uint64_t retransmits, ack_timeouts, rnr_naks_sent, rnr_naks_received;
 	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
+	uint64_t cut_messages;    /* UC: begun to arrive and given up */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
@@ -115,7 +124,46 @@ struct tp_mr_attr {
 /* Registers a region; *key becomes both L_Key and R_Key: table index in the upper 24 bits, generation in
  * the lower 8, so that a stale key of a reused slot fails. -ENOMEM: table full, -EINVAL: wraps or bad flags. */
 int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
+/* -EINVAL: no such region, -EBUSY: windows are bound to it. */
 int tp_mr_destroy(struct tp *tp, uint32_t key);
+
+/* ---- memory windows ---- */
+
+enum tp_mw_type { TP_MW_TYPE_1 = 1, TP_MW_TYPE_2 = 2 };   /* enum ibv_mw_type */
+
+/* Makes a window that is bound to nothing; it takes a place of the regions' table. Work requests bind it
+ * (TP_WR_BIND_MW) and give it the lower 8 bits of their rkey as new generation. -ENOMEM, -EINVAL. */
+int tp_mw_create(struct tp *tp, uint32_t pd, enum tp_mw_type type, uint32_t *rkey);
+/* rkey: any that the window has had, so only its upper 24 bits count. -EINVAL: no such window. */
+int tp_mw_destroy(struct tp *tp, uint32_t rkey);
+
+/* ---- address handles ---- */
+
+/* Makes an address handle; *ah is the number that UD work requests of queue pairs in pd name, made like the key
+ * of a region. What av->link points to has to stay until the handle is destroyed. -ENOMEM: table full, -EINVAL:
+ * neither IPv4 nor IPv6. */
+int tp_ah_create(struct tp *tp, uint32_t pd, const struct tp_av *av, uint32_t *ah);
+/* Work requests that are not sent yet fail. -EINVAL: no such handle. */
+int tp_ah_destroy(struct tp *tp, uint32_t ah);
+
+/* ---- shared receive queues ---- */
+
+struct tp_srq_init {
+	uint32_t pd;              /* the L_Keys of its work requests are of this one, whatever the queue pair's */
+	uint32_t depth;
+	uint32_t max_sge;
+	void *cookie;             /* for the srq ops */
+};
+
+/* -ENOMEM, -EINVAL. */
+int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq **srq);
+/* Arms the limit: TP_EVENT_SRQ_LIMIT tells, once, that fewer work requests than that are posted; at once, if it
+ * is so already. 0 disarms. -EINVAL: more than depth. */
+int tp_srq_set_limit(struct tp *tp, struct tp_srq *srq, uint32_t limit);
+/* The limit that is armed, 0: none. */
+uint32_t tp_srq_limit(const struct tp_srq *srq);
+/* -EBUSY: queue pairs use it. */
+int tp_srq_destroy(struct tp *tp, struct tp_srq *srq);
 
 /* ---- queue pairs ---- */
 
@@ -129,7 +177,9 @@ struct tp_qp_init {
 	uint32_t pd;
 	uint32_t sq_depth, rq_depth;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t ud_mtu_bytes;    /* UD: MTU of the port, 256..4096, longest datagram either way */
 	bool sq_sig_all;
+	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */
 };
@@ -175,10 +225,11 @@ struct tp_qp_attr {
 	bool sq_draining;         /* query only */
 };
 
-/* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL, -EOPNOTSUPP (UC, UD: not served yet). */
+/* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL. */
 int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp, uint32_t *qpn);
 /* Transition and attributes as in IBTA vol. 1, 10.3.1 and table 91: required and optional attributes of
- * every transition are checked (-EINVAL) and nothing is changed on error. */
+ * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
+ * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
 void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr);
 /* Frees it without completions. */

@@ -125,7 +125,7 @@ static const uint8_t *read_source(struct tp_qp *qp, const struct tp_saved *saved
 	const struct tp_mr *mr;
 
 	*nak = TP_SYN_NAK_REM_ACCESS;
-	mr = tp_mr_check(qp->tp, saved->rkey, qp->init.pd, TP_ACCESS_REMOTE_READ, va, bytes);
+	mr = tp_mr_check_remote(qp, saved->rkey, TP_ACCESS_REMOTE_READ, va, bytes);
 	if (mr == NULL)
 		return NULL;
 	*nak = TP_SYN_NAK_REM_OP;

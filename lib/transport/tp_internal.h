@@ -17,6 +17,7 @@
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
 #define TP_READ_PKTS      TP_BURST_PKTS /* answers asked for by one READ request */
 #define TP_MAX_MTU        4096
+#define TP_MAX_DEPTH      (1u << 20)
 #define TP_DEFAULT_WINDOW 128
 #define TP_MAX_RD_ATOMIC  128    /* saved READ/atomic answers of one queue pair at most */
 #define TP_FLUSH_BURST    64
@@ -37,8 +38,29 @@ struct tp_mr {
 	struct tp_mr_attr attr;
 	uint8_t gen;
 	bool used;
-	bool invalidated;        /* by a SEND with invalidate: no remote access any more */
+	bool invalidated;        /* no remote access any more, or not yet: a window that is not bound */
+	uint8_t window;          /* enum tp_mw_type, 0: a region */
+	struct tp_mr *parent;    /* window: region it is bound to */
+	struct tp_qp *qp;        /* window of type 2: queue pair it is bound for */
+	uint32_t n_windows;      /* region: bound to it */
 };
+
+struct tp_ah {
+	struct tp_av av;
+	uint32_t pd;
+	uint8_t gen;
+	bool used;
+};
+
+struct tp_srq {
+	struct tp *tp;
+	LIST_ENTRY(tp_srq) link;
+	struct tp_srq_init init;
+	uint32_t limit;          /* armed, 0: none */
+	uint32_t n_qps;          /* that use it */
+};
+
+LIST_HEAD(tp_srq_list, tp_srq);
 
 /* State of a fetched send work request, beside its copied WQE. */
 struct tp_swr {
@@ -48,6 +70,7 @@ struct tp_swr {
 	uint32_t bytes;
 	uint16_t err;            /* enum tp_wc_status found locally: complete with it once it is the oldest */
 	bool answered;           /* READ or atomic: needs an explicit response */
+	bool done;               /* local work: is not done again when what is around it is sent again */
 };
 
 struct tp_req {
@@ -115,18 +138,35 @@ struct tp_resp {
 	uint64_t recv_capacity;
 	struct tp_recv_wqe *recv;
 	uint32_t recv_slot_bytes;
+	uint32_t recv_max_sge;
+	uint32_t recv_pd;        /* of the L_Keys in receive work requests */
 	struct tp_saved *saved;
 	uint32_t saved_next;
 	struct tp_saved_list answers;
 };
 
+/* What differs between the transport services (IBTA vol. 1, table 38): tp_type.c. */
+struct tp_type {
+	enum wire_service service;
+	uint16_t wrs;            /* work requests that may be posted: set of 1 << enum tp_wr_opcode */
+	bool acknowledged;       /* work is done when the peer has said so, not when it is sent */
+	bool connected;          /* to the one peer of the address vector */
+	/* Sends of the work request to go on with, for at most budget packets; what of the budget was used.
+	 * 0: no buffer now, or swr->err tells why it cannot be sent. */
+	uint32_t (*send)(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+	/* Takes a request packet whose header was checked. */
+	void (*rx)(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+};
+
 struct tp_qp {
 	struct tp *tp;
+	const struct tp_type *type;
 	uint32_t qpn;
 	uint32_t mtu;
 	uint16_t ip_id;
 	bool active, listed;
 	bool comm_est;
+	uint32_t n_windows;      /* of type 2, bound for it */
 	bool answers_first;      /* whose turn it is to send first: responder or requester */
 	struct tp_qp_init init;
 	struct tp_qp_attr attr;
@@ -162,6 +202,9 @@ struct tp {
 	uint32_t next_qp;
 	struct tp_mr *mrs;
 	uint32_t next_mr;
+	struct tp_srq_list srqs;
+	struct tp_ah *ahs;
+	uint32_t next_ah;
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
 	struct tp_stage stage;
@@ -192,6 +235,11 @@ static inline uint32_t tp_piece_end(const struct tp_swr *swr, uint32_t psn)
 	return base_psn_add(swr->psn, tp_min(next, swr->n_psn));
 }
 
+static inline bool tp_mtu_ok(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= TP_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)
 {
 	return (struct tp_send_wqe *)(void *)(qp->req.slots + (size_t)(i & qp->req.mask) * qp->req.slot_bytes);
@@ -210,11 +258,36 @@ static inline void tp_drop(struct tp *tp, enum base_drop reason)
 /* tp.c */
 void tp_activate(struct tp_qp *qp);
 
+/* tp_type.c */
+/* NULL: no type that is served. */
+const struct tp_type *tp_type_of(enum tp_qp_type type);
+
+/* tp_ah.c */
+/* The address vector if ah names a handle of pd; else NULL. */
+const struct tp_av *tp_ah_find(const struct tp *tp, uint32_t ah, uint32_t pd);
+
 /* tp_mr.c */
 /* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
 const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
 	uint64_t bytes);
-int tp_mr_invalidate(struct tp *tp, uint32_t key, uint32_t pd);
+/* The same for an R_Key that the peer of qp names: regions and windows. */
+const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
+	uint64_t bytes);
+/* Ends remote access by key, as qp or its peer asks; -EINVAL: not theirs to end. */
+int tp_mr_invalidate(struct tp_qp *qp, uint32_t key);
+bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes);
+/* A free entry, taken, as a region without memory; NULL: the table is full. */
+struct tp_mr *tp_mr_slot(struct tp *tp, uint32_t *key);
+/* The entry that key names; and whatever its generation. NULL: none. */
+struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key);
+struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key);
+
+/* tp_mw.c */
+void tp_mw_unbind(struct tp_mr *mw);
+/* The queue pair goes, and with it the windows of type 2 that are bound for it. */
+void tp_mw_unbind_all(struct tp_qp *qp);
+/* Does a BIND_MW or LOCAL_INV work request. */
+enum tp_wc_status tp_mw_execute(struct tp_qp *qp, const struct tp_send_wqe *wqe);
 
 /* tp_mem.c */
 /* Bytes of a checked range, in place if mapped, else copied to tp->scratch (TP_SCRATCH_BYTES at most);
@@ -236,23 +309,31 @@ int tp_mem_flush_for(struct tp_qp *qp);
 /* 64-bit read-modify-write of a checked, aligned range: compare is NULL for fetch and add. */
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
 	uint64_t *orig);
-/* Every non-empty entry lies in a region of the queue pair's domain that allows access. */
-bool tp_mem_sgl_ok(const struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t access);
+/* Every non-empty entry lies in a region of pd that allows access. */
+bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, uint32_t n, uint32_t access);
 
 /* tp_pkt.c */
 /* A buffer with header fields set to the queue pair's defaults; NULL: none now. */
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn);
 /* Lays out the frame, copies the payload, makes the ICRC and emits. */
 void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes);
+/* The same two for a packet that goes elsewhere than to the queue pair's peer. */
+struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn);
+void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
+	uint32_t bytes);
 
 /* tp_qp.c */
 /* Moves to the error state: the oldest send and the receive in progress complete with the given statuses
  * (TP_WC_SUCCESS: flushed like the rest). */
 void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);
+/* The oldest send work request failed here: the error state, or SQE where the specification has it. */
+void tp_qp_send_error(struct tp_qp *qp, enum tp_wc_status status);
+/* A fault of the receiving side that an unacknowledged service tells its own client only. */
+void tp_qp_recv_error(struct tp_qp *qp, enum tp_wc_status status);
 void tp_qp_event(struct tp_qp *qp, enum tp_event event);
 /* Drops all work without completions: RESET. */
 void tp_qp_clear(struct tp_qp *qp);
-/* Flushes some of what is posted in the error state; whether more may be. */
+/* Flushes some of what is posted in the error state, or of the sends in SQE; whether more may be. */
 bool tp_qp_flush(struct tp_qp *qp);
 /* Puts a completion on a queue; a full one fails the queue pair. */
 void tp_qp_complete(struct tp_qp *qp, void *cq, const struct tp_cqe *cqe);
@@ -263,6 +344,16 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 void tp_req_reset(struct tp_qp *qp);
 /* Sends at most budget packets; *more is set when another turn would send more. */
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more);
+/* How SEND, WRITE, READ and atomics of a connected queue pair go out: tp_type.send. */
+uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+/* Payload [off, off + bytes) of a work request; NULL: not to be had, swr->err tells so. */
+const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes);
+/* The packets of swr up to PSN psn are out. */
+void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
+/* Opcode of the queue pair's service that corresponds to an RC one. */
+uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);
+/* Goes on after SQE with nothing outstanding. */
+void tp_req_restart(struct tp_qp *qp);
 /* Retires the oldest send work request. */
 void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status);
 /* Tells of a drained send queue, once, in SQD. */
@@ -274,11 +365,33 @@ void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *pay
 
 /* tp_resp.c */
 void tp_resp_reset(struct tp_qp *qp);
-void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 /* Client memory could not be written after the packets from psn on were taken. */
 void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
 /* READ and atomic requests that may be unanswered: see tp_resp.c. */
 uint32_t tp_resp_depth(const struct tp_qp *qp);
+
+/* tp_srq.c */
+/* As ops->srq_fetch, and watches the limit. */
+int tp_srq_fetch(struct tp_srq *srq, struct tp_recv_wqe *slot, uint32_t slot_bytes);
+
+/* tp_recv.c */
+/* Takes the next receive work request unless one is in progress. 1: there is one, 0: none posted, -EINVAL: it is
+ * malformed (and in progress, to be completed with an error). */
+int tp_recv_take(struct tp_qp *qp);
+/* Flushes one receive work request; false: there is none to flush. */
+bool tp_recv_flush_one(struct tp_qp *qp);
+/* Whether the receive work request names memory that may be written. */
+bool tp_recv_writable(const struct tp_qp *qp);
+/* Places data at off of the receive work request; -EFAULT: bad key, range or copy. */
+int tp_recv_place(struct tp_qp *qp, uint32_t off, const uint8_t *data, uint32_t bytes);
+
+/* tp_uc.c */
+void tp_uc_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+
+/* tp_ud.c */
+uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
+void tp_ud_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 
 /* tp_answer.c */
 /* Forgets answers and acknowledgements that wait. */

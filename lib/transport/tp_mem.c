@@ -33,11 +33,11 @@ const uint8_t *tp_mem_fetch(struct tp *tp, const struct tp_mr *mr, uint64_t iova
 	return read_to(tp, mr, iova, tp->scratch, bytes) == 0 ? tp->scratch : NULL;
 }
 
-bool tp_mem_sgl_ok(const struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t access)
+bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, uint32_t n, uint32_t access)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (sge[i].bytes != 0 &&
-			tp_mr_check(qp->tp, sge[i].lkey, qp->init.pd, access, sge[i].addr, sge[i].bytes) == NULL)
+			tp_mr_check(tp, sge[i].lkey, pd, access, sge[i].addr, sge[i].bytes) == NULL)
 			return false;
 	}
 	return true;
@@ -132,6 +132,8 @@ int tp_mem_put(struct tp_qp *qp, enum tp_role role, const struct tp_mr *mr, uint
 int tp_mem_scatter(struct tp_qp *qp, enum tp_role role, const struct tp_sge *sge, uint32_t n, uint32_t off,
 	const uint8_t *data, uint32_t bytes)
 {
+	uint32_t pd = role == TP_ROLE_RESPONDER ? qp->resp.recv_pd : qp->init.pd;
+
 	for (uint32_t i = 0; i < n && bytes > 0; i++) {
 		const struct tp_mr *mr;
 		uint32_t take;
@@ -141,7 +143,7 @@ int tp_mem_scatter(struct tp_qp *qp, enum tp_role role, const struct tp_sge *sge
 			continue;
 		}
 		take = tp_min(sge[i].bytes - off, bytes);
-		mr = tp_mr_check(qp->tp, sge[i].lkey, qp->init.pd, TP_ACCESS_LOCAL_WRITE, sge[i].addr + off, take);
+		mr = tp_mr_check(qp->tp, sge[i].lkey, pd, TP_ACCESS_LOCAL_WRITE, sge[i].addr + off, take);
 		if (mr == NULL || tp_mem_put(qp, role, mr, sge[i].addr + off, data, take) != 0)
 			return -EFAULT;
 		data += take;

@@ -6,68 +6,88 @@
 #define MAX_TIMEOUT 31
 #define MAX_RETRY   7
 
+/* One attribute set for each transport service, in the order of the columns of table 91. */
+struct sets {
+	uint32_t rc, uc, ud;
+};
+
 struct transition {
 	bool legal;
-	uint32_t required, optional;
+	bool not_rc;              /* legal for UC and UD only */
+	struct sets required, optional;
 };
 
-#define RTS_OPTIONAL (TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER)
+#define NONE        {0, 0, 0}
+#define PORT        (TP_QP_PKEY_INDEX | TP_QP_PORT)
+#define TO_INIT     {PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_QKEY}
+#define PEER        (TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN)
+#define TO_RTS_OPTIONAL                                                                                    \
+	{TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS,    \
+		TP_QP_CUR_STATE | TP_QP_QKEY}
+#define ALWAYS      {true, false, NONE, NONE}
 
-/* IBTA vol. 1, 10.3.1 and table 91, columns of RC. Alternate paths are not served, so they are not listed. */
+/* IBTA vol. 1, 10.3.1 and table 91. Alternate paths are not served, so they are not listed. */
 static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
 	[TP_QPS_RESET] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_INIT] = {true, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS, 0},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_INIT] = {true, false, TO_INIT, NONE},
 	},
 	[TP_QPS_INIT] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
-		[TP_QPS_INIT] = {true, 0, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
-		[TP_QPS_RTR] = {true,
-			TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
-				TP_QP_MIN_RNR_TIMER,
-			TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
+		[TP_QPS_INIT] = {true, false, NONE, TO_INIT},
+		[TP_QPS_RTR] = {true, false,
+			{PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER, PEER, 0},
+			{TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
+				TP_QP_QKEY | TP_QP_PKEY_INDEX}},
 	},
 	[TP_QPS_RTR] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
-		[TP_QPS_RTS] = {true,
-			TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
-			RTS_OPTIONAL},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
+		[TP_QPS_RTS] = {true, false,
+			{TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
+				TP_QP_SQ_PSN, TP_QP_SQ_PSN},
+			TO_RTS_OPTIONAL},
 	},
 	[TP_QPS_RTS] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
-		[TP_QPS_RTS] = {true, 0, RTS_OPTIONAL},
-		[TP_QPS_SQD] = {true, 0, TP_QP_EN_SQD_ASYNC_NOTIFY},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
+		[TP_QPS_RTS] = {true, false, NONE, TO_RTS_OPTIONAL},
+		[TP_QPS_SQD] = {true, false, NONE,
+			{TP_QP_EN_SQD_ASYNC_NOTIFY, TP_QP_EN_SQD_ASYNC_NOTIFY, TP_QP_EN_SQD_ASYNC_NOTIFY}},
 	},
 	[TP_QPS_SQD] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
-		[TP_QPS_RTS] = {true, 0, RTS_OPTIONAL},
-		[TP_QPS_SQD] = {true, 0,
-			TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
-				TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_ACCESS_FLAGS |
-				TP_QP_PKEY_INDEX | TP_QP_MIN_RNR_TIMER},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
+		[TP_QPS_RTS] = {true, false, NONE, TO_RTS_OPTIONAL},
+		[TP_QPS_SQD] = {true, false, NONE,
+			{TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
+					TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_ACCESS_FLAGS |
+					TP_QP_PKEY_INDEX | TP_QP_MIN_RNR_TIMER,
+				TP_QP_AV | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_QKEY | TP_QP_PKEY_INDEX}},
 	},
 	[TP_QPS_SQE] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
+		[TP_QPS_RTS] = {true, true, NONE,
+			{0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS, TP_QP_CUR_STATE | TP_QP_QKEY}},
 	},
 	[TP_QPS_ERR] = {
-		[TP_QPS_RESET] = {true, 0, 0},
-		[TP_QPS_ERR] = {true, 0, 0},
+		[TP_QPS_RESET] = ALWAYS,
+		[TP_QPS_ERR] = ALWAYS,
 	},
 };
+
+static uint32_t set_for(const struct sets *sets, enum tp_qp_type type)
+{
+	if (type == TP_QPT_UD)
+		return sets->ud;
+	return type == TP_QPT_UC ? sets->uc : sets->rc;
+}
 
 enum tp_qp_state tp_modify_next(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask)
 {
 	return (mask & TP_QP_STATE) != 0 ? attr->state : qp->attr.state;
-}
-
-static bool mtu_ok(uint32_t mtu)
-{
-	return mtu >= 256 && mtu <= TP_MAX_MTU && (mtu & (mtu - 1)) == 0;
 }
 
 static bool values_ok(const struct tp_qp_attr *attr, uint32_t mask)
@@ -80,7 +100,7 @@ static bool values_ok(const struct tp_qp_attr *attr, uint32_t mask)
 	} rules[] = {
 		{TP_QP_ACCESS_FLAGS, (attr->access & ~access) == 0},
 		{TP_QP_PKEY_INDEX, attr->pkey_index == 0},
-		{TP_QP_PATH_MTU, mtu_ok(attr->mtu_bytes)},
+		{TP_QP_PATH_MTU, tp_mtu_ok(attr->mtu_bytes)},
 		{TP_QP_AV, attr->av.l3_version == 4 || attr->av.l3_version == 6},
 		{TP_QP_TIMEOUT, attr->timeout <= MAX_TIMEOUT},
 		{TP_QP_RETRY_CNT, attr->retry_cnt <= MAX_RETRY},
@@ -101,15 +121,18 @@ int tp_modify_check(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint3
 {
 	enum tp_qp_state next = tp_modify_next(qp, attr, mask);
 	const struct transition *t;
+	uint32_t required, optional;
 
 	if ((unsigned int)next > TP_QPS_ERR)
 		return -EINVAL;
 	if ((mask & TP_QP_CUR_STATE) != 0 && attr->cur_state != qp->attr.state)
 		return -EINVAL;
 	t = &transitions[qp->attr.state][next];
-	if (!t->legal || (mask & t->required) != t->required)
+	required = set_for(&t->required, qp->init.type);
+	optional = set_for(&t->optional, qp->init.type);
+	if (!t->legal || (t->not_rc && qp->init.type == TP_QPT_RC) || (mask & required) != required)
 		return -EINVAL;
-	if ((mask & ~(t->required | t->optional | TP_QP_STATE)) != 0)
+	if ((mask & ~(required | optional | TP_QP_STATE)) != 0)
 		return -EINVAL;
 	return values_ok(attr, mask) ? 0 : -EINVAL;
 }

@@ -8,7 +8,6 @@
 #define ACCESS_ALL                                                                                         \
 	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC |  \
 		TP_ACCESS_MW_BIND | TP_ACCESS_ZERO_BASED)
-#define ACCESS_REMOTE (TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC)
 
 static bool wraps(uint64_t start, uint64_t bytes)
 {
@@ -26,70 +25,105 @@ static bool attr_ok(const struct tp_mr_attr *attr)
 	return !wraps(attr->iova, attr->bytes) && !wraps(attr->addr, attr->bytes);
 }
 
-int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key)
+struct tp_mr *tp_mr_slot(struct tp *tp, uint32_t *key)
 {
 	uint32_t n = tp->config.max_mrs;
 
-	if (!attr_ok(attr))
-		return -EINVAL;
 	for (uint32_t k = 0; k < n; k++) {
 		/* Next fit, so that a freed slot rests as long as possible. Keys count slots from 1: none is 0. */
 		uint32_t i = (tp->next_mr + k) % n;
 		struct tp_mr *mr = &tp->mrs[i];
+		struct tp_mr fresh = {.gen = mr->gen, .used = true};
 
 		if (mr->used)
 			continue;
-		mr->attr = *attr;
-		mr->used = true;
-		mr->invalidated = false;
+		*mr = fresh;
 		tp->next_mr = (i + 1) % n;
 		*key = (i + 1) << KEY_GEN_BITS | mr->gen;
-		return 0;
+		return mr;
 	}
-	return -ENOMEM;
+	return NULL;
 }
 
-static struct tp_mr *find(const struct tp *tp, uint32_t key)
+int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key)
 {
-	uint32_t i = (key >> KEY_GEN_BITS) - 1;
 	struct tp_mr *mr;
 
-	if (i >= tp->config.max_mrs)
-		return NULL;
-	mr = &tp->mrs[i];
-	return mr->used && mr->gen == (uint8_t)key ? mr : NULL;
+	if (!attr_ok(attr))
+		return -EINVAL;
+	mr = tp_mr_slot(tp, key);
+	if (mr == NULL)
+		return -ENOMEM;
+	mr->attr = *attr;
+	return 0;
+}
+
+struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key)
+{
+	uint32_t i = (key >> KEY_GEN_BITS) - 1;
+
+	return i < tp->config.max_mrs && tp->mrs[i].used ? &tp->mrs[i] : NULL;
+}
+
+struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key)
+{
+	struct tp_mr *mr = tp_mr_entry(tp, key);
+
+	return mr != NULL && mr->gen == (uint8_t)key ? mr : NULL;
 }
 
 int tp_mr_destroy(struct tp *tp, uint32_t key)
 {
-	struct tp_mr *mr = find(tp, key);
+	struct tp_mr *mr = tp_mr_find(tp, key);
 
-	if (mr == NULL)
+	if (mr == NULL || mr->window != 0)
 		return -EINVAL;
+	if (mr->n_windows != 0)
+		return -EBUSY;
 	mr->used = false;
 	mr->gen++;
 	return 0;
 }
 
+bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes)
+{
+	const struct tp_mr_attr *attr = &mr->attr;
+
+	return attr->pd == pd && (attr->access & access) == access && iova >= attr->iova && bytes <= attr->bytes &&
+		iova - attr->iova <= attr->bytes - bytes;
+}
+
 const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
 	uint64_t bytes)
 {
-	const struct tp_mr *mr = find(tp, key);
+	const struct tp_mr *mr = tp_mr_find(tp, key);
 
-	if (mr == NULL || mr->attr.pd != pd || (mr->attr.access & access) != access)
+	if (mr == NULL || mr->window != 0)
 		return NULL;
-	if (mr->invalidated && (access & ACCESS_REMOTE))
-		return NULL;
-	if (iova < mr->attr.iova || bytes > mr->attr.bytes || iova - mr->attr.iova > mr->attr.bytes - bytes)
-		return NULL;
-	return mr;
+	return tp_mr_covers(mr, pd, access, iova, bytes) ? mr : NULL;
 }
 
-int tp_mr_invalidate(struct tp *tp, uint32_t key, uint32_t pd)
+const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
+	uint64_t bytes)
 {
-	struct tp_mr *mr = find(tp, key);
+	const struct tp_mr *mr = tp_mr_find(qp->tp, key);
 
-	if (mr == NULL || mr->attr.pd != pd || mr->invalidated || !mr->attr.invalidatable)
+	if (mr == NULL || mr->invalidated || (mr->window == TP_MW_TYPE_2 && mr->qp != qp))
+		return NULL;
+	return tp_mr_covers(mr, qp->init.pd, access, iova, bytes) ? mr : NULL;
+}
+
+int tp_mr_invalidate(struct tp_qp *qp, uint32_t key)
+{
+	struct tp_mr *mr = tp_mr_find(qp->tp, key);
+
+	if (mr == NULL || mr->attr.pd != qp->init.pd || mr->invalidated)
+		return -EINVAL;
+	if (mr->window == TP_MW_TYPE_2 && mr->qp == qp) {
+		tp_mw_unbind(mr);
+		return 0;
+	}
+	if (mr->window != 0 || !mr->attr.invalidatable)
 		return -EINVAL;
 	mr->invalidated = true;
 	return 0;

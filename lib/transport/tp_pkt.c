@@ -5,10 +5,9 @@
 
 #define IP_DONT_FRAGMENT 0x4000
 
-struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
+struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn)
 {
 	struct rte_mbuf *m = qp->tp->ops.pkt_alloc(qp->tp->env);
-	const struct tp_av *av = &qp->attr.av;
 	struct wire_pkt *pkt;
 
 	if (m == NULL) {
@@ -33,7 +32,8 @@ struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
 	return m;
 }
 
-void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)
+void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
+	uint32_t bytes)
 {
 	static const uint8_t zeros[4];
 	struct wire_pkt *pkt = TP_PKT(m);
@@ -43,7 +43,7 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
 
 	pkt->payload_bytes = (uint16_t)bytes;
 	pkt->pad = (uint8_t)(-bytes & 3);
-	wire_write(frame, &qp->attr.av.net, pkt);
+	wire_write(frame, &av->net, pkt);
 	crc = wire_icrc_start(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off));
 	at = frame + pkt->payload_off;
 	if (bytes != 0) {
@@ -56,5 +56,15 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
 	m->pkt_len = pkt->frame_bytes;
 	tp->counters.tx_pkts++;
 	tp->counters.tx_bytes += pkt->frame_bytes;
-	tp->ops.pkt_emit(tp->env, &qp->attr.av, m);
+	tp->ops.pkt_emit(tp->env, av, m);
+}
+
+struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
+{
+	return tp_pkt_begin_to(qp, &qp->attr.av, opcode, psn);
+}
+
+void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)
+{
+	tp_pkt_send_to(qp, &qp->attr.av, m, payload, bytes);
 }

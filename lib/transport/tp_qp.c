@@ -31,9 +31,9 @@ struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
 
 static int init_ok(const struct tp_qp_init *init)
 {
-	if (init->type == TP_QPT_UC || init->type == TP_QPT_UD)
-		return -EOPNOTSUPP;
-	if (init->type != TP_QPT_RC || init->sq_depth > 1u << 20 || init->rq_depth > 1u << 20)
+	if (tp_type_of(init->type) == NULL || init->sq_depth > TP_MAX_DEPTH || init->rq_depth > TP_MAX_DEPTH)
+		return -EINVAL;
+	if (init->type == TP_QPT_UD && !tp_mtu_ok(init->ud_mtu_bytes))
 		return -EINVAL;
 	if (init->max_send_sge > TP_MAX_SGE || init->max_recv_sge > TP_MAX_SGE ||
 		init->max_inline_bytes > TP_MAX_INLINE_BYTES)
@@ -45,6 +45,7 @@ static int alloc_queues(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_resp *resp = &qp->resp;
+	const struct tp_srq *srq = qp->init.srq;
 	uint32_t slots = 1;
 
 	while (slots < qp->init.sq_depth)
@@ -53,10 +54,16 @@ static int alloc_queues(struct tp_qp *qp)
 	req->slot_bytes = tp_send_slot_bytes(qp->init.max_send_sge, qp->init.max_inline_bytes);
 	req->slots = calloc(slots, req->slot_bytes);
 	req->swr = calloc(slots, sizeof(*req->swr));
-	resp->recv_slot_bytes = tp_recv_slot_bytes(qp->init.max_recv_sge);
+	resp->recv_max_sge = srq != NULL ? srq->init.max_sge : qp->init.max_recv_sge;
+	resp->recv_pd = srq != NULL ? srq->init.pd : qp->init.pd;
+	resp->recv_slot_bytes = tp_recv_slot_bytes(resp->recv_max_sge);
 	resp->recv = calloc(1, resp->recv_slot_bytes);
-	resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
-	return req->slots != NULL && req->swr != NULL && resp->recv != NULL && resp->saved != NULL ? 0 : -ENOMEM;
+	if (qp->type->acknowledged) {
+		resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
+		if (resp->saved == NULL)
+			return -ENOMEM;
+	}
+	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
 }
 
 static void free_qp(struct tp_qp *qp)
@@ -97,6 +104,7 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 	if (qp == NULL)
 		return -ENOMEM;
 	qp->tp = tp;
+	qp->type = tp_type_of(init->type);
 	qp->init = *init;
 	TAILQ_INIT(&qp->resp.answers);
 	rc = alloc_queues(qp);
@@ -106,6 +114,8 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 		free_qp(qp);
 		return rc;
 	}
+	if (init->srq != NULL)
+		init->srq->n_qps++;
 	tp_qp_clear(qp);
 	*out = qp;
 	*qpn = qp->qpn;
@@ -115,9 +125,12 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 {
 	tp_qp_clear(qp);
+	tp_mw_unbind_all(qp);
 	if (qp->active)
 		TAILQ_REMOVE(&tp->active, qp, active_link);
 	tp->qps[qp->qpn & index_mask(tp)] = NULL;
+	if (qp->init.srq != NULL)
+		qp->init.srq->n_qps--;
 	free_qp(qp);
 }
 
@@ -145,6 +158,7 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_ACCESS_FLAGS, access);
 	COPY(TP_QP_PKEY_INDEX, pkey_index);
 	COPY(TP_QP_PORT, port);
+	COPY(TP_QP_QKEY, qkey);
 	COPY(TP_QP_AV, av);
 	COPY(TP_QP_PATH_MTU, mtu_bytes);
 	COPY(TP_QP_TIMEOUT, timeout);
@@ -163,6 +177,18 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	to->dest_qpn &= BASE_PSN_MASK;
 }
 
+static bool flush_one_send(struct tp_qp *qp);
+
+/* What was posted before the change is flushed, what comes after it is sent. */
+static void leave_sqe(struct tp_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->init.sq_depth; i++) {
+		if (!flush_one_send(qp))
+			break;
+	}
+	tp_req_restart(qp);
+}
+
 static void enter_rts(struct tp_qp *qp, enum tp_qp_state from)
 {
 	if (from == TP_QPS_RTR) {
@@ -177,7 +203,7 @@ static void enter(struct tp_qp *qp, enum tp_qp_state from, enum tp_qp_state next
 	qp->attr.state = next;
 	switch (next) {
 	case TP_QPS_RTR:
-		qp->mtu = qp->attr.mtu_bytes;
+		qp->mtu = qp->type->connected ? qp->attr.mtu_bytes : qp->init.ud_mtu_bytes;
 		tp_resp_reset(qp);
 		break;
 	case TP_QPS_RTS:
@@ -209,6 +235,11 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 		tp_qp_error(qp, TP_WC_SUCCESS, TP_WC_SUCCESS);
 		return 0;
 	}
+	if (qp->attr.state == TP_QPS_SQE)
+		leave_sqe(qp);
+	/* A completion queue that could not hold what was flushed has ended it. */
+	if (qp->attr.state == TP_QPS_ERR)
+		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
 	enter(qp, qp->attr.state, next);
 	return 0;
@@ -219,7 +250,7 @@ void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr)
 	*attr = qp->attr;
 	attr->cur_state = qp->attr.state;
 	attr->sq_draining = qp->attr.state == TP_QPS_SQD && !tp_req_drained(qp);
-	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD)
+	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD && qp->attr.state != TP_QPS_SQE)
 		return;
 	attr->sq_psn = qp->req.snd_max;
 	attr->rq_psn = qp->resp.epsn;
@@ -292,12 +323,16 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 		if (wire_op_is(wire_opinfo(last->opcode), WIRE_OP_WRITE))
 			cqe.opcode = TP_WC_OP_RECV_WRITE_IMM;
 		if ((last->hdrs & WIRE_HDR_IMMDT) != 0) {
-			cqe.flags = TP_WC_WITH_IMM;
+			cqe.flags |= TP_WC_WITH_IMM;
 			cqe.imm = last->imm;
 		}
 		if ((last->hdrs & WIRE_HDR_IETH) != 0) {
-			cqe.flags = TP_WC_WITH_INV;
+			cqe.flags |= TP_WC_WITH_INV;
 			cqe.imm = last->rkey;
+		}
+		if ((last->hdrs & WIRE_HDR_DETH) != 0) {
+			cqe.flags |= TP_WC_GRH;
+			cqe.src_qpn = last->sqpn;
 		}
 		cqe.solicited |= last->solicited;
 	}
@@ -318,7 +353,30 @@ void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_sta
 		tp_req_complete_head(qp, send_status);
 	if (qp->resp.have_recv)
 		tp_qp_complete_recv(qp, recv_status == TP_WC_SUCCESS ? TP_WC_WR_FLUSH_ERR : recv_status, NULL, 0);
+	if (qp->init.srq != NULL)
+		tp_qp_event(qp, TP_EVENT_LAST_WQE);
 	tp_activate(qp);
+}
+
+void tp_qp_send_error(struct tp_qp *qp, enum tp_wc_status status)
+{
+	if (qp->type->acknowledged) {
+		tp_qp_error(qp, status, TP_WC_SUCCESS);
+		return;
+	}
+	/* 10.3.1: the receive queue goes on. */
+	qp->attr.state = TP_QPS_SQE;
+	tp_req_complete_head(qp, status);
+	tp_activate(qp);
+}
+
+void tp_qp_recv_error(struct tp_qp *qp, enum tp_wc_status status)
+{
+	/* Nothing is written to the memory of a receive once it is complete. */
+	if (qp->attr.state == TP_QPS_ERR || tp_mem_flush_for(qp) != 0)
+		return;
+	tp_qp_event(qp, TP_EVENT_QP_FATAL);
+	tp_qp_error(qp, TP_WC_SUCCESS, status);
 }
 
 static bool flush_one_send(struct tp_qp *qp)
@@ -341,22 +399,11 @@ static bool flush_one_send(struct tp_qp *qp)
 	return true;
 }
 
-static bool flush_one_recv(struct tp_qp *qp)
-{
-	struct tp_resp *resp = &qp->resp;
-	struct tp *tp = qp->tp;
-
-	memset(resp->recv, 0, sizeof(*resp->recv));
-	if (tp->ops.recv_fetch(tp->env, qp->init.cookie, resp->recv, resp->recv_slot_bytes) == 0)
-		return false;
-	tp_qp_complete_recv(qp, TP_WC_WR_FLUSH_ERR, NULL, 0);
-	return true;
-}
-
 bool tp_qp_flush(struct tp_qp *qp)
 {
 	for (uint32_t i = 0; i < TP_FLUSH_BURST; i++) {
-		bool sent = flush_one_send(qp), received = flush_one_recv(qp);
+		bool sent = flush_one_send(qp);
+		bool received = qp->attr.state == TP_QPS_ERR && tp_recv_flush_one(qp);
 
 		if (!sent && !received)
 			return false;

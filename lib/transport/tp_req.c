@@ -7,20 +7,25 @@
 #include "tp_internal.h"
 #include "tp_recovery.h"
 
-/* How a work request becomes packets. */
+#define SERVICE_SHIFT 5   /* of the transport service in an opcode */
+
+/* How a work request becomes packets: opcodes of RC, to which those of other services correspond. */
 struct kind {
 	uint8_t first, middle, last, only;
 	bool known;
 	bool answered;
 	bool may_inline;
 	bool tells_solicited;
+	bool local;              /* sends nothing and has no PSN */
 };
 
 #define SENDS(l, o, se)                                                                                    \
-	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se}
+	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se, false}
 #define WRITES(l, o, se)                                                                                   \
-	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se}
-#define ANSWERED(op) {op, op, op, op, true, true, false, false}
+	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se, \
+		false}
+#define ANSWERED(op) {op, op, op, op, true, true, false, false, false}
+#define LOCAL        {0, 0, 0, 0, true, false, false, false, true}
 
 static const struct kind kinds[] = {
 	[TP_WR_WRITE] = WRITES(LAST, ONLY, false),
@@ -31,6 +36,8 @@ static const struct kind kinds[] = {
 	[TP_WR_READ] = ANSWERED(WIRE_RC_READ_REQUEST),
 	[TP_WR_CMP_SWAP] = ANSWERED(WIRE_RC_COMPARE_SWAP),
 	[TP_WR_FETCH_ADD] = ANSWERED(WIRE_RC_FETCH_ADD),
+	[TP_WR_LOCAL_INV] = LOCAL,
+	[TP_WR_BIND_MW] = LOCAL,
 };
 
 static const struct kind *kind_of(const struct tp_send_wqe *wqe)
@@ -57,7 +64,14 @@ void tp_req_reset(struct tp_qp *qp)
 	req->drain_told = false;
 }
 
-void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
+void tp_req_restart(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+
+	req->una = req->snd_psn = req->alloc_psn = req->snd_max;
+}
+
+static void complete_one(struct tp_qp *qp, enum tp_wc_status status)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->head);
@@ -71,6 +85,17 @@ void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
 	qp->tp->ops.send_retire(qp->tp->env, qp->init.cookie, 1);
 	if (tell)
 		tp_qp_complete_send(qp, wqe, swr->bytes, status);
+}
+
+void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
+{
+	const struct tp_req *req = &qp->req;
+
+	complete_one(qp, status);
+	/* No ACK tells of local work, so what is done already comes with the work before it. */
+	while (status == TP_WC_SUCCESS && req->head != req->tail && tp_req_swr(qp, req->head)->done &&
+		qp->attr.state != TP_QPS_ERR)
+		complete_one(qp, TP_WC_SUCCESS);
 }
 
 /* ---- draining (10.3.1, SQD) ---- */
@@ -110,7 +135,7 @@ static enum tp_wc_status check_sgl(const struct tp_qp *qp, const struct tp_send_
 	if (bytes > TP_MAX_MSG_BYTES)
 		return TP_WC_LOC_LEN_ERR;
 	swr->bytes = (uint32_t)bytes;
-	if (!tp_mem_sgl_ok(qp, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
+	if (!tp_mem_sgl_ok(qp->tp, qp->init.pd, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
 		return TP_WC_LOC_PROT_ERR;
 	return TP_WC_SUCCESS;
 }
@@ -132,8 +157,10 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 	const struct kind *kind = kind_of(wqe);
 	enum tp_wc_status status;
 
-	if (!kind->known)
+	if (!kind->known || (qp->type->wrs & 1u << wqe->opcode) == 0)
 		return TP_WC_LOC_QP_OP_ERR;
+	if (kind->local)
+		return TP_WC_SUCCESS;
 	swr->answered = kind->answered;
 	/* With no resources for it at the peer it could never be sent. */
 	if (kind->answered && qp->attr.max_rd_atomic == 0)
@@ -145,6 +172,13 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 		return TP_WC_LOC_LEN_ERR;
 	swr->bytes = sizeof(uint64_t);
 	return TP_WC_SUCCESS;
+}
+
+static uint32_t n_psn(const struct tp_qp *qp, const struct tp_send_wqe *wqe, const struct tp_swr *swr)
+{
+	if (swr->err != TP_WC_SUCCESS || !qp->type->connected)
+		return 1;
+	return kind_of(wqe)->local ? 0 : tp_npkts(swr->bytes, qp->mtu);
 }
 
 static bool fetch(struct tp_qp *qp)
@@ -163,7 +197,7 @@ static bool fetch(struct tp_qp *qp)
 	memset(swr, 0, sizeof(*swr));
 	swr->psn = swr->asked_psn = req->alloc_psn;
 	swr->err = (uint16_t)(rc < 0 ? TP_WC_LOC_QP_OP_ERR : check_wqe(qp, wqe, swr));
-	swr->n_psn = swr->err != TP_WC_SUCCESS ? 1 : tp_npkts(swr->bytes, qp->mtu);
+	swr->n_psn = n_psn(qp, wqe, swr);
 	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
 	req->tail++;
 	return true;
@@ -196,8 +230,8 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 	swr = tp_req_swr(qp, req->snd);
 	if (swr->err != TP_WC_SUCCESS) {
 		/* Completions come in order: what is before it has its answer first. */
-		if (req->snd == req->head && qp->attr.state == TP_QPS_RTS)
-			tp_qp_error(qp, (enum tp_wc_status)swr->err, TP_WC_SUCCESS);
+		if (req->snd == req->head && (qp->attr.state == TP_QPS_RTS || begun(qp)))
+			tp_qp_send_error(qp, (enum tp_wc_status)swr->err);
 		return NULL;
 	}
 	if (req->snd_psn == swr->psn && !may_start(qp, swr))
@@ -210,15 +244,27 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 
 /* ---- packets ---- */
 
-static void sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
+void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
 {
 	struct tp_req *req = &qp->req;
+	bool whole = psn == base_psn_add(swr->psn, swr->n_psn);
 
 	req->snd_psn = psn;
 	if (tp_psn_dist(psn, req->una) > tp_psn_dist(req->snd_max, req->una))
 		req->snd_max = psn;
-	if (psn == base_psn_add(swr->psn, swr->n_psn))
+	if (whole)
 		req->snd++;
+	if (qp->type->acknowledged)
+		return;
+	/* 9.8.2.1: nobody will say more about it. */
+	req->una = psn;
+	if (whole)
+		tp_req_complete_head(qp, TP_WC_SUCCESS);
+}
+
+uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
+{
+	return (uint8_t)((uint32_t)qp->type->service << SERVICE_SHIFT | rc_opcode);
 }
 
 /* An atomic, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for all of a
@@ -250,7 +296,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 		swr->asked_psn = req->snd_psn;
 	req->rd_out++;
 	req->since_ackreq = 0;
-	sent_to(qp, swr, end);
+	tp_req_sent_to(qp, swr, end);
 	return true;
 }
 
@@ -278,39 +324,46 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	const struct kind *kind = kind_of(wqe);
 	uint32_t psn = qp->req.snd_psn;
 	bool first = psn == swr->psn, last = base_psn_add(psn, 1) == base_psn_add(swr->psn, swr->n_psn);
-	struct rte_mbuf *m = tp_pkt_begin(qp, opcode_at(kind, first, last), psn);
+	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, opcode_at(kind, first, last)), psn);
 	struct wire_pkt *pkt;
 
 	if (m == NULL)
 		return false;
 	pkt = TP_PKT(m);
-	pkt->ack_req = wants_ack(qp, last);
+	pkt->ack_req = qp->type->acknowledged && wants_ack(qp, last);
 	pkt->solicited = last && kind->tells_solicited && (wqe->flags & TP_SEND_SOLICITED) != 0;
 	pkt->va = wqe->remote_addr;
 	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
 	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
 	tp_pkt_send(qp, m, data, bytes);
-	sent_to(qp, swr, base_psn_add(psn, 1));
+	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
+}
+
+const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes)
+{
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	const uint8_t *data = (const uint8_t *)(wqe + 1) + off;
+
+	if (bytes == 0 || (wqe->flags & TP_SEND_INLINE) != 0)
+		return data;
+	data = tp_mem_gather(qp->tp, qp, sgl_of(wqe), wqe->num_sge, off, bytes);
+	if (data == NULL)
+		swr->err = TP_WC_LOC_PROT_ERR;
+	return data;
 }
 
 /* Sends up to n packets of a SEND or WRITE with one read of client memory; how many were sent. */
 static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
 	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu;
 	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)(swr->bytes - off));
-	const uint8_t *data = (const uint8_t *)(wqe + 1) + off;
+	const uint8_t *data = tp_req_payload(qp, swr, off, bytes);
 	uint32_t sent = 0;
 
-	if (bytes != 0 && (wqe->flags & TP_SEND_INLINE) == 0) {
-		data = tp_mem_gather(qp->tp, qp, sgl_of(wqe), wqe->num_sge, off, bytes);
-		if (data == NULL) {
-			swr->err = TP_WC_LOC_PROT_ERR;
-			return 0;
-		}
-	}
+	if (data == NULL)
+		return 0;
 	do {
 		uint32_t piece = tp_min(bytes, qp->mtu);
 
@@ -323,24 +376,45 @@ static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
 	return sent;
 }
 
-static uint32_t send_some(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
+/* Takes effect in its turn, and is complete when what was posted before it is. */
+static uint32_t do_local(struct tp_qp *qp, struct tp_swr *swr)
+{
+	struct tp_req *req = &qp->req;
+
+	if (!swr->done)
+		swr->err = (uint16_t)tp_mw_execute(qp, tp_req_wqe(qp, req->snd));
+	if (swr->err != TP_WC_SUCCESS)
+		return 0;
+	swr->done = true;
+	req->snd++;
+	if (req->head + 1 == req->snd)
+		tp_req_complete_head(qp, TP_WC_SUCCESS);
+	return 1;
+}
+
+uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
 	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
 	uint32_t window = qp->req.window - tp_psn_dist(qp->req.snd_psn, qp->req.una);
 
+	if (kind_of(tp_req_wqe(qp, qp->req.snd))->local)
+		return do_local(qp, swr);
 	if (swr->answered)
 		return send_answered(qp, swr) ? 1 : 0;
 	n = tp_min(tp_min(left, window), tp_min(budget, TP_BURST_PKTS));
 	return send_pieces(qp, swr, n);
 }
 
+static bool sending(const struct tp_qp *qp)
+{
+	return (qp->attr.state == TP_QPS_RTS || qp->attr.state == TP_QPS_SQD) && !qp->req.rnr_wait;
+}
+
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 {
 	uint32_t sent = 0;
 
-	if (qp->attr.state != TP_QPS_RTS && qp->attr.state != TP_QPS_SQD)
-		return 0;
-	while (!qp->req.rnr_wait) {
+	while (sending(qp)) {
 		struct tp_swr *swr;
 		uint32_t n;
 
@@ -351,7 +425,7 @@ uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 		swr = next_swr(qp);
 		if (swr == NULL)
 			break;
-		n = send_some(qp, swr, budget - sent);
+		n = qp->type->send(qp, swr, budget - sent);
 		sent += n;
 		if (n == 0 && swr->err == TP_WC_SUCCESS) {
 			/* Out of packet buffers: try again in the next turn. */
@@ -359,7 +433,11 @@ uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 			break;
 		}
 	}
-	if (sent != 0 && qp->attr.state != TP_QPS_ERR)
+	if (sent == 0 || qp->attr.state == TP_QPS_ERR)
+		return sent;
+	if (qp->type->acknowledged)
 		tp_recovery_sent(qp);
+	else
+		tp_req_check_drained(qp);
 	return sent;
 }

@@ -43,6 +43,7 @@ enum tp_wc_status {
 	TP_WC_LOC_QP_OP_ERR = 2,
 	TP_WC_LOC_PROT_ERR = 4,
 	TP_WC_WR_FLUSH_ERR = 5,
+	TP_WC_MW_BIND_ERR = 6,
 	TP_WC_BAD_RESP_ERR = 7,
 	TP_WC_LOC_ACCESS_ERR = 8,
 	TP_WC_REM_INV_REQ_ERR = 9,
@@ -97,9 +98,9 @@ struct tp_send_wqe {
 	uint8_t num_sge;         /* 0 with TP_SEND_INLINE */
 	uint16_t flags;          /* enum tp_send_flags */
 	uint32_t inline_bytes;   /* with TP_SEND_INLINE */
-	uint64_t remote_addr;    /* WRITE, READ, atomics */
-	uint32_t rkey;
-	uint32_t imm;            /* immediate data as on the wire, or the R_Key to invalidate */
+	uint64_t remote_addr;    /* WRITE, READ, atomics; BIND_MW: where the window starts in the region */
+	uint32_t rkey;           /* BIND_MW: the new R_Key of the window, whose upper 24 bits name it */
+	uint32_t imm;            /* immediate data as on the wire, or the R_Key to invalidate (also LOCAL_INV) */
 	union {
 		struct {
 			uint64_t compare_add;
@@ -111,6 +112,11 @@ struct tp_send_wqe {
 			uint32_t qkey;
 			uint32_t resv;
 		} ud;
+		struct {
+			uint64_t bytes;  /* 0: unbinds a window of type 1 */
+			uint32_t mr_key;
+			uint32_t access; /* enum tp_access: remote rights, zero based */
+		} bind;
 	};
 	uint64_t resv[2];
 };

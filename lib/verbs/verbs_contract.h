@@ -17,7 +17,8 @@
  * error). What the daemon writes into shared memory is never read back by it.
  *
  * Wake-up. A doorbell is a store: the client writes the producer index (release), then sets the queue's
- * bit in doorbell[] with an atomic or, and if need_wakeup is set writes 8 bytes to the eventfd.
+ * bit in doorbell[] with an atomic or, and if need_wakeup is set writes 8 bytes to the eventfd. A shared
+ * receive queue has no bell: it is looked at when a message comes.
  */
 #ifndef VERBS_CONTRACT_H
 #define VERBS_CONTRACT_H
@@ -28,7 +29,7 @@
 #include "tp_wqe.h"
 
 #define VC_MAGIC          0x524f4345u /* "ROCE" */
-#define VC_VERSION        1
+#define VC_VERSION        2
 #define VC_DEFAULT_SOCKET "/run/roced/roced.sock"
 #define VC_SOCKET_ENV     "ROCED_SOCKET"
 #define VC_MAX_QPS        1024       /* per context: bits in doorbell[] */
@@ -50,7 +51,7 @@ struct vc_shm_header {
 };
 static_assert(sizeof(struct vc_shm_header) == 256, "shared layout");
 
-/* A send or receive queue: this header, then depth slots of slot_bytes each. */
+/* A send, receive or shared receive queue: this header, then depth slots of slot_bytes each. */
 struct vc_queue {
 	uint32_t prod;                     /* client: work requests posted */
 	uint8_t pad0[60];
@@ -82,7 +83,7 @@ struct vc_comp_msg {
 struct vc_async_msg {
 	uint32_t type;                     /* enum ibv_event_type */
 	uint32_t resv;
-	uint64_t cookie;                   /* client's own cookie of the QP or CQ, 0 for port and device events */
+	uint64_t cookie;                   /* client's own cookie of the QP, CQ or SRQ, 0 for port and device events */
 };
 
 /* ---- control ---- */
@@ -109,6 +110,14 @@ enum vc_op {
 	VC_DESTROY_QP,
 	VC_CREATE_AH,
 	VC_DESTROY_AH,
+	VC_CREATE_SRQ,
+	VC_MODIFY_SRQ,
+	VC_QUERY_SRQ,
+	VC_DESTROY_SRQ,
+	VC_ALLOC_MW,
+	VC_DEALLOC_MW,
+	VC_ATTACH_MCAST,
+	VC_DETACH_MCAST,
 	VC_CM_CREATE_CHANNEL = 64, /* event channel: an fd of its own */
 	VC_CM_DESTROY_CHANNEL,
 	VC_CM_CREATE_ID,
@@ -125,6 +134,8 @@ enum vc_op {
 	VC_CM_MIGRATE,
 	VC_CM_INIT_QP_ATTR,        /* what rdma_init_qp_attr() needs for state X */
 	VC_CM_QUERY_ID,            /* addresses, device */
+	VC_CM_JOIN_MCAST,          /* MULTICAST_JOIN follows; attaching the queue pair is a request of its own */
+	VC_CM_LEAVE_MCAST,
 };
 
 /* An address vector or GID route as the client gives it. */
@@ -157,6 +168,8 @@ struct vc_device_attr {
 	uint32_t speed_mbps;
 	uint8_t mac[6];
 	uint8_t resv[2];
+	uint32_t max_srq_wr, max_srq_sge, max_mw, max_mcast_grp, max_mcast_qp_attach;
+	uint32_t cap_flags;                /* enum ibv_device_cap_flags */
 };
 
 struct vc_gid {
@@ -201,8 +214,9 @@ struct vc_cm_event {
 	struct vc_sockaddr src, dst;       /* as known now */
 	char device[VC_NAME_BYTES];        /* bound device, "" = none */
 	struct vc_conn_param param;        /* peer's parameters and private data */
-	struct vc_av av;                   /* UD: address of the peer */
+	struct vc_av av;                   /* UD: address of the peer or group */
 	uint8_t sgid[16];
+	uint64_t mcast_cookie;             /* MULTICAST_JOIN: client's cookie of the join */
 };
 
 struct vc_request {
@@ -218,9 +232,14 @@ struct vc_request {
 			uint32_t pd, send_cq, recv_cq, type, sq_sig_all;
 			uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
 			uint64_t cookie;
+			uint32_t srq, resv;            /* srq 0: a receive queue of its own */
 		} create_qp;
 		struct { uint32_t handle, resv; struct vc_qp_attr attr; } modify_qp;
 		struct { uint32_t pd, resv; struct vc_av av; } create_ah;
+		struct { uint32_t pd, max_wr, max_sge, resv; uint64_t cookie; } create_srq;
+		struct { uint32_t handle, mask, max_wr, limit; } modify_srq; /* mask: enum ibv_srq_attr_mask */
+		struct { uint32_t pd, type; } alloc_mw;         /* enum ibv_mw_type */
+		struct { uint32_t qp, resv; uint8_t gid[16]; } mcast;
 		struct { uint64_t cookie; uint32_t channel, ps, qp_type, resv; } cm_create_id;
 		struct { uint32_t id, backlog; struct vc_sockaddr src; } cm_bind;       /* also listen (backlog) */
 		struct { uint32_t id, timeout_ms; struct vc_sockaddr src, dst; } cm_resolve; /* addr and route */
@@ -228,6 +247,7 @@ struct vc_request {
 			accept (cookie: the client's for the accepted id), reject */
 		struct { uint32_t id, channel; uint64_t cookie; } cm_migrate;
 		struct { uint32_t id, state; } cm_init_attr;
+		struct { uint32_t id, resv; struct vc_sockaddr addr; uint64_t cookie; } cm_mcast; /* cookie: join */
 	};
 };
 
@@ -243,14 +263,21 @@ struct vc_reply {
 		struct vc_device_attr device;
 		struct { uint32_t n, resv; struct vc_gid gid[VC_MAX_GIDS]; } gids;
 		struct { uint32_t handle; } object;
-		struct { uint32_t handle, key; } mr;           /* key is lkey and rkey */
+		struct { uint32_t handle, key; } mr;           /* key is lkey and rkey; of a memory window: rkey */
+		struct { uint32_t handle, number; } ah;        /* number: for tp_send_wqe.ud.ah */
 		struct { uint32_t handle, depth; uint64_t offset; } cq; /* of struct vc_cq in shared memory */
 		struct {
 			uint32_t handle, qpn, slot;            /* slot: bit in doorbell[] */
 			uint32_t sq_depth, rq_depth, sq_slot_bytes, rq_slot_bytes, max_send_sge, max_recv_sge,
 				max_inline_bytes;
-			uint64_t sq_offset, rq_offset;         /* of struct vc_queue in shared memory */
+			uint64_t sq_offset, rq_offset;         /* of struct vc_queue in shared memory; with an
+								* SRQ rq_depth is 0 and there is no rq */
 		} qp;
+		struct {                                        /* create, query */
+			uint32_t handle, depth, slot_bytes, max_sge;
+			uint32_t limit, resv;                  /* armed limit, 0: none */
+			uint64_t offset;                       /* of struct vc_queue in shared memory */
+		} srq;
 		struct vc_qp_attr qp_attr;                      /* query_qp, cm_init_attr */
 		struct {
 			uint32_t handle;                       /* of the channel or id */

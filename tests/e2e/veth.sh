@@ -68,11 +68,7 @@ refused() {
 	echo "status $rc"
 	[ $rc -ne 0 ] && [ $rc -ne 124 ] && { [ $rc -lt 128 ] || [ $rc -eq 255 ]; }
 }
-check "ibv_ud_pingpong is refused" refused ibv_ud_pingpong -d roced0 -g $V4
-check "ibv_uc_pingpong is refused" refused ibv_uc_pingpong -d roced0 -g $V4
-check "ibv_srq_pingpong is refused" refused ibv_srq_pingpong -d roced0 -g $V4
-check "ibv_rc_pingpong -N is refused" refused ibv_rc_pingpong -d roced0 -g $V4 -N
-check "udaddy is refused" refused udaddy
+check "ibv_xsrq_pingpong is refused" refused ibv_xsrq_pingpong -d roced0 -g $V4
 
 roced_stop A
 roced_stop B

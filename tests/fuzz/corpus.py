@@ -95,13 +95,17 @@ def recv(side, length):
 def programs():
     """Each operation alone, then rows of random ones."""
     for setting in range(0, 256, 17):
-        yield bytes([setting]) + b"".join(recv(1, 200) + post(0, op, 30) + step(RUN, 0) for op in range(10))
+        for service in range(8):
+            yield bytes([setting, service]) + b"".join(
+                recv(1, 200) + post(0, op, 30) + step(RUN, 0) for op in range(10)
+            )
     for op in range(10):
         for fault in (0, 1, 2, 4, 8, 0xf0):
-            yield b"\x08" + recv(1, 200) + step(TROUBLE, fault & 1 ^ 1, fault) + post(0, op, 30) + step(RUN, 0)
+            yield b"\x08\0" + recv(1, 200) + step(TROUBLE, fault & 1 ^ 1, fault) + post(0, op, 30) + step(RUN, 0)
     for opcode in range(0x1e):
-        yield b"\0" + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
-        yield b"\2" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
+        for service in range(3):
+            yield bytes([0, service]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
+        yield b"\2\0" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
     rnd = random.Random(7)
     pick = {
         "send": lambda: post(rnd.randrange(2), rnd.randrange(7), rnd.choice((0, 1, 7, 14, 57, 220))),
@@ -121,7 +125,7 @@ def programs():
     often = [8, 4, 1, 2, 3, 4, 1, 6, 1, 1, 1, 1]
     for _ in range(120):
         row = rnd.choices(names, often, k=rnd.randrange(4, 48))
-        yield bytes([rnd.randrange(256)]) + b"".join(pick[name]() for name in row)
+        yield bytes([rnd.randrange(256), rnd.randrange(8)]) + b"".join(pick[name]() for name in row)
 
 
 def main():

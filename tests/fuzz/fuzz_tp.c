@@ -32,6 +32,8 @@ struct fuzz {
 	struct input in;
 	struct hx_world *w;
 	uint8_t fates;       /* two bits a frame, in turn */
+	uint32_t window[2];  /* R_Key of a memory window of each side */
+	uint32_t srq_key[2]; /* L_Key for receives that are shared */
 	bool lost_work;      /* a reset or a full completion queue: completions are missing by right */
 };
 
@@ -78,10 +80,10 @@ static enum hx_fate fate(struct hx_world *w, int from, uint32_t n, const struct 
 
 /* ---- set-up ---- */
 
-static uint32_t make_region(struct hx_side *s, uint32_t access)
+static uint32_t make_region(struct hx_side *s, uint32_t pd, uint32_t access)
 {
 	struct tp_mr_attr mr = {
-		.pd = HX_PD,
+		.pd = pd,
 		.access = access,
 		.iova = HX_IOVA + REGION_OFF,
 		.addr = (uintptr_t)s->mem + REGION_OFF,
@@ -96,6 +98,11 @@ static uint32_t make_region(struct hx_side *s, uint32_t access)
 	return key;
 }
 
+static void make_window(struct fuzz *f, int side, enum tp_mw_type type)
+{
+	FUZZ_CHECK(!tp_mw_create(f->w->side[side].tp, HX_PD, type, &f->window[side]));
+}
+
 static uint8_t pattern_of(const struct hx_side *s)
 {
 	return s == &s->w->side[0] ? PATTERN : (uint8_t)~PATTERN;
@@ -107,8 +114,8 @@ static void fence(struct hx_side *s)
 	FUZZ_CHECK(!tp_mr_destroy(s->tp, s->key));
 	memset(s->mem, pattern_of(s), HX_MEM_BYTES);
 	memset(s->mem + REGION_OFF, CONTENT, REGION_BYTES);
-	s->key = make_region(s, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
-					TP_ACCESS_REMOTE_ATOMIC);
+	s->key = make_region(s, HX_PD, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
+					TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_MW_BIND);
 }
 
 static void check_fence(const struct hx_side *s)
@@ -125,8 +132,11 @@ static void check_fence(const struct hx_side *s)
 static struct hx_world *make_world(struct input *in)
 {
 	static const uint32_t mtus[4] = {256, 512, 1024, 4096};
-	uint8_t flags = (uint8_t)take(in, 1);
+	static const enum tp_qp_type types[4] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD, TP_QPT_RC};
+	uint8_t flags = (uint8_t)take(in, 1), service = (uint8_t)take(in, 1);
 	struct hx_options o = {
+		.type = types[service & 3],
+		.srq = (service & 4) != 0,
 		.mtu = mtus[flags & 3],
 		.l3_version = (flags & 4) != 0 ? 6 : 4,
 		.copied = (flags & 8) != 0,
@@ -160,21 +170,25 @@ static uint32_t a_length(struct input *in)
 	return v < 0xf0 ? v * 36u : (uint32_t)take(in, 4);
 }
 
-static uint32_t a_key(struct input *in, uint32_t right)
+static uint32_t a_key(struct fuzz *f, int side)
 {
-	uint8_t v = (uint8_t)take(in, 1);
+	uint8_t v = (uint8_t)take(&f->in, 1);
+	uint32_t right = f->w->side[side].key;
 
-	return v < 0xe0 ? right : right ^ (uint32_t)(v & 0x1f) << 4;
+	if (v >= 0xc0 && v < 0xe0)
+		return f->window[side];
+	return v < 0xc0 ? right : right ^ (uint32_t)(v & 0x1f) << 4;
 }
 
-static uint32_t take_sgl(struct input *in, const struct hx_side *s, struct tp_sge sge[TP_MAX_SGE])
+static uint32_t take_sgl(struct fuzz *f, int side, struct tp_sge sge[TP_MAX_SGE])
 {
+	struct input *in = &f->in;
 	uint32_t n = take(in, 1) % 4;
 
 	for (uint32_t i = 0; i < n; i++) {
 		sge[i].addr = an_address(in);
 		sge[i].bytes = a_length(in);
-		sge[i].lkey = a_key(in, s->key);
+		sge[i].lkey = a_key(f, side);
 	}
 	return n;
 }
@@ -182,6 +196,26 @@ static uint32_t take_sgl(struct input *in, const struct hx_side *s, struct tp_sg
 static bool has_room(const struct hx_qp *q)
 {
 	return q->sq_prod - q->sq_retired < HX_RING - 1;
+}
+
+/* What datagrams and binds have in place of the atomics' operands, from these. */
+static void set_operands(struct fuzz *f, int side, struct tp_send_wqe *wqe)
+{
+	uint8_t a = (uint8_t)wqe->atomic.compare_add, b = (uint8_t)wqe->atomic.swap;
+	struct hx_side *s = &f->w->side[side];
+
+	if (f->w->o.type == TP_QPT_UD) {
+		wqe->ud.ah = a < 0xe0 ? s->ah : a;
+		wqe->ud.qpn = f->w->side[!side].qps[0].qpn;
+		wqe->ud.qkey = b < 0xe0 ? HX_QKEY : (uint32_t)b << 24;
+	} else if (wqe->opcode == TP_WR_BIND_MW) {
+		/* One generation on, mostly. */
+		wqe->rkey = (f->window[side] & ~0xffu) | ((f->window[side] + (a & 3)) & 0xff);
+		f->window[side] = wqe->rkey;
+		wqe->bind.bytes = a * 36u;
+		wqe->bind.mr_key = s->key;
+		wqe->bind.access = b & 0x2f;
+	}
 }
 
 static void post_send(struct fuzz *f, int side)
@@ -192,13 +226,16 @@ static void post_send(struct fuzz *f, int side)
 		.opcode = take(&f->in, 1) % 11,
 		.flags = (uint16_t)take(&f->in, 1) & (TP_SEND_FENCE | TP_SEND_SIGNALED | TP_SEND_SOLICITED),
 		.remote_addr = an_address(&f->in),
-		.rkey = a_key(&f->in, f->w->side[!side].key),
-		.imm = a_key(&f->in, f->w->side[!side].key), /* to invalidate, or any immediate */
+		.rkey = a_key(f, !side),
+		.imm = a_key(f, !side), /* to invalidate, or any immediate */
 		.atomic = {.compare_add = take(&f->in, 1), .swap = take(&f->in, 1)},
 	};
 
+	if (wqe.opcode == TP_WR_LOCAL_INV)
+		wqe.imm = f->window[side];
+	set_operands(f, side, &wqe);
 	if (has_room(q))
-		hx_post_raw(q, &wqe, sge, take_sgl(&f->in, q->side, sge));
+		hx_post_raw(q, &wqe, sge, take_sgl(f, side, sge));
 }
 
 /* Any bytes in the slot. */
@@ -219,9 +256,11 @@ static void post_inline(struct fuzz *f, int side)
 	struct tp_send_wqe wqe = {
 		.opcode = take(&f->in, 1) % 11,
 		.remote_addr = an_address(&f->in),
-		.rkey = a_key(&f->in, f->w->side[!side].key),
+		.rkey = a_key(f, !side),
 	};
 	uint8_t data[TP_MAX_INLINE_BYTES];
+
+	set_operands(f, side, &wqe);
 
 	take_bytes(&f->in, data, take(&f->in, 1));
 	if (has_room(q))
@@ -232,11 +271,15 @@ static void post_recv(struct fuzz *f, int side)
 {
 	struct hx_qp *q = &f->w->side[side].qps[0];
 	struct tp_sge sge[TP_MAX_SGE] = {{0}};
-	uint32_t n = take_sgl(&f->in, q->side, sge);
+	uint32_t n = take_sgl(f, side, sge);
 
+	for (uint32_t i = 0; i < n && f->w->o.srq; i++)
+		sge[i].lkey = f->srq_key[side];
 	if ((n & 3) == 3)
 		n = (uint32_t)take(&f->in, 4);
-	if (q->rq_prod - q->rq_fetch < HX_RING - 1)
+	if (f->w->o.srq && q->side->srq.prod - q->side->srq.fetch < HX_RING - 1)
+		hx_srq_recv_raw(q->side, sge, n);
+	else if (q->rq_prod - q->rq_fetch < HX_RING - 1)
 		hx_recv_raw(q, sge, n);
 }
 
@@ -261,13 +304,25 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 	free(m);
 }
 
-/* Changes some fields of a packet; the bits of what choose which. */
-static void change(struct input *in, struct hx_world *w, int to, struct wire_pkt *pkt)
+static uint8_t an_opcode(struct fuzz *f)
 {
+	static const uint8_t base[] = {[TP_QPT_RC] = 0, [TP_QPT_UC] = WIRE_UC_SEND_FIRST,
+		[TP_QPT_UD] = WIRE_UD_SEND_ONLY};
+	uint8_t v = (uint8_t)take(&f->in, 1);
+
+	if (f->w->o.type == TP_QPT_UD)
+		v &= 1;
+	return base[f->w->o.type] | (v & 0x1f);
+}
+
+/* Changes some fields of a packet; the bits of what choose which. */
+static void change(struct fuzz *f, int to, struct wire_pkt *pkt)
+{
+	struct input *in = &f->in;
 	uint8_t what = (uint8_t)take(in, 1);
 
 	if ((what & 1) != 0)
-		pkt->opcode = (uint8_t)take(in, 1) & 0x1f;
+		pkt->opcode = an_opcode(f);
 	if ((what & 2) != 0)
 		pkt->psn = (pkt->psn + (uint32_t)near(in)) & BASE_PSN_MASK;
 	if ((what & 4) != 0) {
@@ -279,7 +334,7 @@ static void change(struct input *in, struct hx_world *w, int to, struct wire_pkt
 		pkt->dma_bytes = a_length(in);
 	}
 	if ((what & 16) != 0)
-		pkt->rkey = a_key(in, w->side[to].key);
+		pkt->rkey = a_key(f, to);
 	if ((what & 32) != 0)
 		pkt->payload_bytes = (uint16_t)(a_length(in) % MAX_PAYLOAD);
 	if ((what & 64) != 0)
@@ -308,7 +363,7 @@ static void craft(struct fuzz *f, int to)
 {
 	struct hx_world *w = f->w;
 	struct wire_pkt pkt = {
-		.opcode = (uint8_t)take(&f->in, 1) & 0x1f,
+		.opcode = an_opcode(f),
 		.l3_version = w->o.l3_version,
 		.ttl = 64,
 		.udp_sport = 0xc000,
@@ -318,13 +373,15 @@ static void craft(struct fuzz *f, int to)
 		.psn = w->o.psn,
 		.va = HX_IOVA + REGION_OFF,
 		.rkey = w->side[to].key,
+		.qkey = HX_QKEY,
+		.sqpn = w->side[!to].qps[0].qpn,
 		.ack_req = 1,
 	};
 
 	pkt.psn = (pkt.psn + (uint32_t)near(&f->in)) & BASE_PSN_MASK;
 	pkt.payload_bytes = (uint16_t)(a_length(&f->in) % MAX_PAYLOAD);
 	pkt.dma_bytes = pkt.payload_bytes;
-	change(&f->in, w, to, &pkt);
+	change(f, to, &pkt);
 	send_pkt(f, to, &pkt);
 }
 
@@ -341,7 +398,7 @@ static void alter(struct fuzz *f, bool back)
 	pkt = w->log[w->n_log - 1 - ago].pkt;
 	to = w->log[w->n_log - 1 - ago].from ^ !back;
 	pkt.dqpn = w->side[to].qps[0].qpn;
-	change(&f->in, w, to, &pkt);
+	change(f, to, &pkt);
 	send_pkt(f, to, &pkt);
 }
 
@@ -377,12 +434,15 @@ static void trouble(struct fuzz *f, int side)
 static void reregister(struct fuzz *f, int side)
 {
 	struct hx_side *s = &f->w->side[side];
-	uint32_t access = (uint32_t)take(&f->in, 1) & 0xf;
+	uint8_t what = (uint8_t)take(&f->in, 1);
+	uint32_t access = what & 0x1f;
 
+	FUZZ_CHECK(!tp_mw_destroy(s->tp, f->window[side]));
 	FUZZ_CHECK(!tp_mr_destroy(s->tp, s->key));
 	if ((access & (TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_ATOMIC)) != 0)
 		access |= TP_ACCESS_LOCAL_WRITE;
-	s->key = make_region(s, access);
+	s->key = make_region(s, HX_PD, access);
+	make_window(f, side, (what & 32) != 0 ? TP_MW_TYPE_2 : TP_MW_TYPE_1);
 }
 
 static void move(struct fuzz *f, int side)
@@ -450,12 +510,12 @@ static void finish(struct fuzz *f)
 		const struct hx_qp *q = &s->qps[0];
 
 		check_fence(s);
-		FUZZ_CHECK(s->send_cq.n <= q->sq_prod && s->recv_cq.n <= q->rq_prod);
+		FUZZ_CHECK(s->send_cq.n <= q->sq_prod && s->recv_cq.n <= q->rq_prod + s->srq.fetch);
 		if (f->lost_work)
 			continue;
 		FUZZ_CHECK(q->sq_retired == q->sq_prod);
 		FUZZ_CHECK(f->w->o.sig_none || s->send_cq.n == q->sq_prod);
-		FUZZ_CHECK(s->recv_cq.n == q->rq_prod);
+		FUZZ_CHECK(s->recv_cq.n == (f->w->o.srq ? s->srq.fetch : q->rq_prod));
 	}
 }
 
@@ -468,6 +528,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	current = &f;
 	f.w = make_world(&f.in);
+	for (i = 0; i < 2; i++) {
+		make_window(&f, (int)i, TP_MW_TYPE_2);
+		if (f.w->o.srq)
+			f.srq_key[i] = make_region(&f.w->side[i], HX_SRQ_PD, TP_ACCESS_LOCAL_WRITE);
+	}
 	for (i = 0; i < MAX_STEPS && f.in.left > 0; i++)
 		do_step(&f);
 	f.in.left = 0;

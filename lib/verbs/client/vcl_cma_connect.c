@@ -45,7 +45,7 @@ static int set_depths(const struct cma_id *id, struct vc_conn_param *param, uint
 static void set_qp(const struct cma_id *id, struct vc_conn_param *param, const struct rdma_conn_param *wish)
 {
 	param->qp_type = (uint8_t)id->rdma.qp_type;
-	param->qkey = id->rdma.ps == RDMA_PS_UDP ? RDMA_UDP_QKEY : 0;
+	param->qkey = id->rdma.qp_type == IBV_QPT_UD ? RDMA_UDP_QKEY : 0;
 	if (id->rdma.qp != NULL) {
 		param->qpn = id->rdma.qp->qp_num;
 		param->srq = id->rdma.qp->srq != NULL;
@@ -188,30 +188,7 @@ int rdma_disconnect(struct rdma_cm_id *rdma)
 	return err != 0 ? cma_result(err) : cma_complete(id);
 }
 
-/* ---- not there ---- */
-
-int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
-{
-	(void)id;
-	(void)addr;
-	(void)context;
-	return cma_result(-EOPNOTSUPP);
-}
-
-int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
-{
-	(void)id;
-	(void)attr;
-	(void)context;
-	return cma_result(-EOPNOTSUPP);
-}
-
-int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
-{
-	(void)id;
-	(void)addr;
-	return cma_result(-EOPNOTSUPP);
-}
+/* ---- enhanced connection establishment: not there ---- */
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: an id that is resolved or bound, with its QP, and works synchronously. */
+#include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 
 #include "vcl_cma.h"
@@ -61,6 +62,7 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ib
 void rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
 	(void)rdma_destroy_id(id);
 }
 

@@ -60,6 +60,10 @@ static void connect_response(struct cma_id *id, struct cma_event *ev)
 {
 	int err;
 
+	if (id->rdma.qp_type == IBV_QPT_UD) { /* its answer is all there is to wait for */
+		ev->rdma.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
 	if (id->rdma.qp == NULL)
 		return;
 	err = cma_qp_to_rtr(id, RDMA_MAX_RESP_RES);
@@ -123,7 +127,15 @@ static int apply(struct cma_id *id, const struct vc_cm_event *msg, struct cma_ev
 		connect_response(id, ev);
 		return 0;
 	case RDMA_CM_EVENT_REJECTED:
-		cma_qp_to_error(id);
+		if (id->rdma.qp_type != IBV_QPT_UD) /* a datagram queue pair may have other peers */
+			cma_qp_to_error(id);
+		return 0;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		err = cma_joined(id, msg->mcast_cookie, &ev->rdma.param.ud);
+		if (err == -ENOENT) /* left since */
+			return err;
+		if (err != 0)
+			fail(ev, RDMA_CM_EVENT_MULTICAST_ERROR, err);
 		return 0;
 	default:
 		return msg->type <= RDMA_CM_EVENT_TIMEWAIT_EXIT ? 0 : -EPROTO;

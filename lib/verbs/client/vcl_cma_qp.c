@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs of ids: made with their completion queues, moved along with the connection. */
+#include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +187,8 @@ static int create_qp(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	err = choose_pd(id, attr);
 	if (err != 0)
 		return err;
+	if (attr->srq == NULL)
+		attr->srq = id->rdma.srq;
 	err = make_cqs(&id->rdma, attr);
 	if (err != 0)
 		goto drop;
@@ -230,33 +233,52 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	cma_detach_joins(cma_id(id));
 	if (id->qp != NULL)
 		(void)ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	drop_cqs(id);
 }
 
-/* Shared receive queues: not there yet. */
-int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr);
-int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-void rdma_destroy_srq(struct rdma_cm_id *id);
+/* ---- shared receive queues ---- */
 
-int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+/* Of an id's device; queue pairs made on the id use it unless they name another. */
+int rdma_create_srq(struct rdma_cm_id *rdma, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	(void)id;
-	(void)attr;
-	return cma_result(-EOPNOTSUPP);
+	struct cma_id *id = cma_id(rdma);
+	struct ibv_srq *srq;
+
+	if (rdma->verbs == NULL || rdma->srq != NULL)
+		return cma_result(-EINVAL);
+	if (pd == NULL)
+		pd = rdma->pd != NULL ? rdma->pd : cma_default_pd(id->cma, rdma->verbs);
+	if (pd == NULL)
+		return -1;
+	if (pd->context != rdma->verbs)
+		return cma_result(-EINVAL);
+	srq = ibv_create_srq(pd, attr);
+	if (srq == NULL)
+		return -1;
+	rdma->srq = srq;
+	rdma->pd = pd;
+	return 0;
 }
 
-int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* The plain kind only: there are no XRC domains and no tag matching. */
+int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	(void)id;
-	(void)pd;
-	(void)attr;
-	return cma_result(-EOPNOTSUPP);
+	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	struct ibv_pd *pd = (attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) != 0 ? attr->pd : NULL;
+
+	if ((attr->comp_mask & ~known) != 0 ||
+		((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC))
+		return cma_result(-EOPNOTSUPP);
+	return rdma_create_srq(id, pd, (struct ibv_srq_init_attr *)attr);
 }
 
 void rdma_destroy_srq(struct rdma_cm_id *id)
 {
-	(void)id; /* it cannot have one */
+	if (id->srq != NULL)
+		(void)ibv_destroy_srq(id->srq);
+	id->srq = NULL;
 }

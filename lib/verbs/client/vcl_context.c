@@ -8,9 +8,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vcl_ibv.h"
+
+#define TIMESTAMP_KHZ 1000000 /* timestamps count nanoseconds */
 
 enum { FD_SHM, FD_WAKEUP, FD_ASYNC, N_HELLO_FDS };
 
@@ -20,6 +23,38 @@ void *vcl_shm_at(struct vcl_context *ctx, uint64_t offset, uint64_t bytes)
 		bytes > ctx->shm_bytes - offset)
 		return NULL;
 	return (char *)ctx->shm + offset;
+}
+
+int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
+	uint32_t slot_bytes, uint32_t least_slot_bytes)
+{
+	if (depth == 0 || (depth & (depth - 1)) != 0 || slot_bytes < least_slot_bytes)
+		return -EPROTO;
+	ring->queue = vcl_shm_at(ctx, offset, sizeof(struct vc_queue) + (uint64_t)depth * slot_bytes);
+	if (ring->queue == NULL)
+		return -EPROTO;
+	ring->slots = (uint8_t *)(ring->queue + 1);
+	ring->depth = depth;
+	ring->slot_bytes = slot_bytes;
+	pthread_spin_init(&ring->lock, PTHREAD_PROCESS_PRIVATE);
+	return 0;
+}
+
+uint64_t vcl_add_cookie(struct vcl_context *ctx, void *object)
+{
+	uint64_t cookie;
+
+	pthread_mutex_lock(&ctx->lock);
+	cookie = vcl_table_add(&ctx->cookies, object);
+	pthread_mutex_unlock(&ctx->lock);
+	return cookie;
+}
+
+void vcl_remove_cookie(struct vcl_context *ctx, uint64_t cookie)
+{
+	pthread_mutex_lock(&ctx->lock);
+	vcl_table_remove(&ctx->cookies, cookie);
+	pthread_mutex_unlock(&ctx->lock);
 }
 
 static int map_shm(struct vcl_context *ctx, int fd, uint64_t bytes)
@@ -103,17 +138,39 @@ static void free_context(struct vcl_context *ctx)
 	free(ctx);
 }
 
+/* The clock of completions' timestamps: CLOCK_MONOTONIC, which the daemon and we both read. */
+static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+	struct timespec now;
+
+	(void)ctx;
+	if ((values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK) != 0)
+		return vcl_errno(-EOPNOTSUPP);
+	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+		return vcl_errno(-errno);
+	/* A count of the device's clock, as other devices give it. */
+	values->raw_clock = (struct timespec){.tv_nsec = now.tv_sec * 1000000000l + now.tv_nsec};
+	return 0;
+}
+
 static void init_ops(struct verbs_context *v)
 {
 	v->sz = sizeof(*v);
 	v->query_port = vcl_query_port;
 	v->query_device_ex = vcl_query_device_ex;
+	v->query_rt_values = query_rt_values;
+	v->create_cq_ex = vcl_create_cq_ex;
 	v->create_qp_ex = vcl_create_qp_ex;
+	v->create_srq_ex = vcl_create_srq_ex;
 	v->context.abi_compat = (void *)UINTPTR_MAX;
+	v->context.ops.alloc_mw = vcl_alloc_mw;
+	v->context.ops.bind_mw = vcl_bind_mw;
+	v->context.ops.dealloc_mw = vcl_dealloc_mw;
 	v->context.ops.poll_cq = vcl_poll_cq;
 	v->context.ops.req_notify_cq = vcl_req_notify_cq;
 	v->context.ops.post_send = vcl_post_send;
 	v->context.ops.post_recv = vcl_post_recv;
+	v->context.ops.post_srq_recv = vcl_post_srq_recv;
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
@@ -177,7 +234,8 @@ static void fill_device_attr(const struct vc_device_attr *a, struct ibv_device_a
 	d->page_size_cap = ~0xfffull;
 	d->max_qp = (int)a->max_qp;
 	d->max_qp_wr = (int)a->max_qp_wr;
-	d->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+	d->device_cap_flags = a->cap_flags | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN;
 	d->max_sge = (int)a->max_sge;
 	d->max_sge_rd = (int)a->max_sge;
 	d->max_cq = (int)a->max_cq;
@@ -190,6 +248,12 @@ static void fill_device_attr(const struct vc_device_attr *a, struct ibv_device_a
 	d->atomic_cap = IBV_ATOMIC_HCA;
 	d->max_ah = (int)a->max_ah;
 	d->max_srq = (int)a->max_srq;
+	d->max_srq_wr = (int)a->max_srq_wr;
+	d->max_srq_sge = (int)a->max_srq_sge;
+	d->max_mw = (int)a->max_mw;
+	d->max_mcast_grp = (int)a->max_mcast_grp;
+	d->max_mcast_qp_attach = (int)a->max_mcast_qp_attach;
+	d->max_total_mcast_qp_attach = (int)(a->max_mcast_grp * a->max_mcast_qp_attach);
 	d->max_pkeys = 1;
 	d->local_ca_ack_delay = 15;
 	d->phys_port_cnt = 1;
@@ -218,6 +282,8 @@ int vcl_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_e
 		return vcl_errno(-EIO);
 	fill_device_attr(&vcl_context(ctx)->attr, &full.orig_attr);
 	full.phys_port_cnt_ex = 1;
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = TIMESTAMP_KHZ;
 	if (attr_bytes > sizeof(full)) {
 		memset(attr, 0, attr_bytes);
 		attr_bytes = sizeof(full);

@@ -5,9 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "vcl_ibv.h"
-
-#define QPN_GONE UINT32_MAX  /* in a slot: the completion's QP is destroyed, pass over it */
+#include "vcl_cq.h"
 
 /* ---- channels ---- */
 
@@ -141,23 +139,6 @@ static int create_ring(struct vcl_context *ctx, struct vcl_cq *cq, uint32_t cqe,
 	return err;
 }
 
-static uint64_t add_cookie(struct vcl_context *ctx, void *object)
-{
-	uint64_t cookie;
-
-	pthread_mutex_lock(&ctx->lock);
-	cookie = vcl_table_add(&ctx->cookies, object);
-	pthread_mutex_unlock(&ctx->lock);
-	return cookie;
-}
-
-static void remove_cookie(struct vcl_context *ctx, uint64_t cookie)
-{
-	pthread_mutex_lock(&ctx->lock);
-	vcl_table_remove(&ctx->cookies, cookie);
-	pthread_mutex_unlock(&ctx->lock);
-}
-
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
 	int comp_vector)
 {
@@ -180,10 +161,10 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-	cq->cookie = add_cookie(ctx, cq);
+	cq->cookie = vcl_add_cookie(ctx, cq);
 	err = cq->cookie == 0 ? -ENOMEM : create_ring(ctx, cq, (uint32_t)cqe, (uint32_t)comp_vector);
 	if (err != 0) {
-		remove_cookie(ctx, cq->cookie);
+		vcl_remove_cookie(ctx, cq->cookie);
 		free(cq);
 		errno = -err;
 		return NULL;
@@ -223,7 +204,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (err != 0 && err != -EIO)
 		return vcl_errno(err);
-	remove_cookie(ctx, cq->cookie); /* no event names it from here on, so the counts stand */
+	vcl_remove_cookie(ctx, cq->cookie); /* no event names it from here on, so the counts stand */
 	vcl_wait_acks(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed, cq->comp_events);
 	vcl_wait_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, cq->async_events);
 	channel_ref(ctx, ibv->channel, -1);
@@ -253,13 +234,6 @@ static void copy_wc(struct ibv_wc *wc, const struct tp_cqe *cqe)
 	wc->dlid_path_bits = 0;
 }
 
-static struct tp_cqe *next_cqe(const struct vcl_cq *cq, uint32_t cons)
-{
-	struct tp_cqe *cqe = &cq->slots[cons & (cq->depth - 1)];
-
-	return __atomic_load_n(&cqe->seq, __ATOMIC_ACQUIRE) == cons + 1 ? cqe : NULL;
-}
-
 int vcl_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 {
 	struct vcl_cq *cq = vcl_cq(ibv);
@@ -271,9 +245,9 @@ int vcl_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		return -1;
 	pthread_spin_lock(&cq->lock);
 	cons = cq->cons;
-	while (n < num_entries && (cqe = next_cqe(cq, cons)) != NULL) {
+	while (n < num_entries && (cqe = vcl_next_cqe(cq, cons)) != NULL) {
 		cons++;
-		if (cqe->qpn == QPN_GONE)
+		if (cqe->qpn == VCL_QPN_GONE)
 			continue;
 		copy_wc(&wc[n++], cqe);
 	}
@@ -318,8 +292,8 @@ void vcl_cq_purge(struct ibv_cq *ibv, uint32_t qpn)
 	if (vcl_forked(ibv->context))
 		return;
 	pthread_spin_lock(&cq->lock);
-	for (cons = cq->cons; (cqe = next_cqe(cq, cons)) != NULL; cons++)
+	for (cons = cq->cons; (cqe = vcl_next_cqe(cq, cons)) != NULL; cons++)
 		if (cqe->qpn == qpn)
-			cqe->qpn = QPN_GONE;
+			cqe->qpn = VCL_QPN_GONE;
 	pthread_spin_unlock(&cq->lock);
 }

@@ -5,7 +5,7 @@
 
 #include "vcl_ibv.h"
 
-enum element { ELEMENT_PORT, ELEMENT_QP, ELEMENT_CQ, ELEMENT_UNSERVED };
+enum element { ELEMENT_PORT, ELEMENT_QP, ELEMENT_CQ, ELEMENT_SRQ, ELEMENT_UNSERVED };
 
 static enum element element_of(uint32_t type)
 {
@@ -21,6 +21,9 @@ static enum element element_of(uint32_t type)
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return ELEMENT_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return ELEMENT_SRQ;
 	case IBV_EVENT_DEVICE_FATAL:
 	case IBV_EVENT_PORT_ACTIVE:
 	case IBV_EVENT_PORT_ERR:
@@ -35,33 +38,40 @@ static enum element element_of(uint32_t type)
 	}
 }
 
-/* Fills in an event and counts it at its object. False: it names an object that is gone. */
-static bool take(struct vcl_context *ctx, const struct vc_async_msg *msg, struct ibv_async_event *event)
+/* Puts the object that a cookie names into an event and counts the event there. */
+static bool take_object(struct vcl_context *ctx, enum element element, uint64_t cookie, struct ibv_async_event *event)
 {
 	void *object;
 
-	memset(event, 0, sizeof(*event));
-	event->event_type = msg->type;
-	switch (element_of(msg->type)) {
-	case ELEMENT_PORT:
-		event->element.port_num = VCL_PORT;
-		return true;
-	case ELEMENT_UNSERVED:
-		return false;
-	default:
-		break;
-	}
 	pthread_mutex_lock(&ctx->lock);
-	object = vcl_table_get(&ctx->cookies, msg->cookie);
-	if (object != NULL && element_of(msg->type) == ELEMENT_QP) {
+	object = vcl_table_get(&ctx->cookies, cookie);
+	if (object != NULL && element == ELEMENT_QP) {
 		((struct vcl_qp *)object)->async_events++;
 		event->element.qp = object;
+	} else if (object != NULL && element == ELEMENT_SRQ) {
+		((struct vcl_srq *)object)->async_events++;
+		event->element.srq = object;
 	} else if (object != NULL) {
 		((struct vcl_cq *)object)->async_events++;
 		event->element.cq = object;
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return object != NULL;
+}
+
+/* Fills in an event. False: it names an object that is gone. */
+static bool take(struct vcl_context *ctx, const struct vc_async_msg *msg, struct ibv_async_event *event)
+{
+	enum element element = element_of(msg->type);
+
+	memset(event, 0, sizeof(*event));
+	event->event_type = msg->type;
+	if (element == ELEMENT_UNSERVED)
+		return false;
+	if (element != ELEMENT_PORT)
+		return take_object(ctx, element, msg->cookie, event);
+	event->element.port_num = VCL_PORT;
+	return true;
 }
 
 /* The daemon's end is closed. The program is told once; asking again is an error and never a wait. */
@@ -102,23 +112,29 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return 0;
 }
 
+static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	struct ibv_srq *srq = event->element.srq;
 	struct ibv_qp *qp = event->element.qp;
 	struct ibv_cq *cq = event->element.cq;
 
 	switch (element_of(event->event_type)) {
 	case ELEMENT_QP:
-		pthread_mutex_lock(&qp->mutex);
-		qp->events_completed++;
-		pthread_cond_signal(&qp->cond);
-		pthread_mutex_unlock(&qp->mutex);
+		ack(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	case ELEMENT_CQ:
-		pthread_mutex_lock(&cq->mutex);
-		cq->async_events_completed++;
-		pthread_cond_signal(&cq->cond);
-		pthread_mutex_unlock(&cq->mutex);
+		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	case ELEMENT_SRQ:
+		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	default:
 		break;

@@ -29,6 +29,7 @@ static_assert(sizeof(struct ibv_context) == 328, "ABI");
 static_assert(offsetof(struct verbs_context, context) - offsetof(struct verbs_context, query_port) == 320, "ABI");
 static_assert(sizeof(struct verbs_context) - offsetof(struct verbs_context, context) == 328, "ABI");
 static_assert(sizeof(struct ibv_cq) == 128 && sizeof(struct ibv_cq_ex) == 288, "ABI");
+static_assert(sizeof(struct ibv_srq) == 128 && sizeof(struct ibv_ah) == 24, "ABI");
 static_assert(sizeof(struct ibv_qp) == 160 && offsetof(struct ibv_qp_ex, wr_atomic_write) == 344, "ABI");
 static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "ABI");
 
@@ -49,7 +50,7 @@ struct vcl_context {
 	pid_t pid;                         /* of the process that opened it */
 	pthread_t watcher;                 /* sees the daemon die while everybody polls shared memory */
 	pthread_mutex_t lock;              /* cookies, event counts, fatal_reported */
-	struct vcl_table cookies;          /* QPs and CQs */
+	struct vcl_table cookies;          /* QPs, CQs and SRQs */
 	bool fatal_reported;
 	struct verbs_context v;            /* its tail is what programs hold */
 };
@@ -69,6 +70,7 @@ struct vcl_cq {
 	struct tp_cqe *slots;
 	uint32_t depth;
 	uint32_t cons;
+	const struct tp_cqe *polled;       /* lazy polling: what the read calls tell of */
 	uint64_t cookie;
 	uint32_t comp_events;              /* given to the program; vcl_context.lock */
 	uint32_t async_events;
@@ -82,12 +84,24 @@ struct vcl_ring {
 	uint32_t prod;
 };
 
+struct vcl_srq {
+	struct ibv_srq ibv;
+	struct vcl_ring ring;
+	uint64_t cookie;
+	uint32_t async_events;
+};
+
+struct vcl_ah {
+	struct ibv_ah ibv;
+	uint32_t number;                   /* in work requests */
+};
+
 struct vcl_qp {
 	union {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
 	};
-	struct vcl_ring sq, rq;
+	struct vcl_ring sq, rq;            /* with an SRQ there is no rq: depth 0 */
 	uint64_t *doorbell;                /* word of the shared bits */
 	uint64_t doorbell_bit;
 	uint32_t max_inline_bytes;
@@ -95,6 +109,11 @@ struct vcl_qp {
 	uint32_t async_events;
 	struct ibv_qp_cap cap;
 	int sq_sig_all;
+	/* ibv_wr_*: between wr_start and its end the caller holds sq.lock. */
+	bool has_wr_calls;
+	uint32_t wr_first;                 /* producer index at the start */
+	int wr_err;                        /* the first error since the start */
+	struct tp_send_wqe *wr_wqe;        /* being written */
 };
 
 static inline struct vcl_context *vcl_context(struct ibv_context *ctx)
@@ -110,6 +129,16 @@ static inline struct vcl_qp *vcl_qp(struct ibv_qp *qp)
 static inline struct vcl_cq *vcl_cq(struct ibv_cq *cq)
 {
 	return container_of(cq, struct vcl_cq, ibv);
+}
+
+static inline struct vcl_srq *vcl_srq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct vcl_srq, ibv);
+}
+
+static inline const struct vcl_ah *vcl_ah(const struct ibv_ah *ah)
+{
+	return (const struct vcl_ah *)(const void *)ah;
 }
 
 static inline bool vcl_alive(struct ibv_context *ctx)
@@ -134,6 +163,13 @@ static inline int vcl_errno(int negative)
 /* Where an object of `bytes` lies in shared memory, NULL when a reply names a place outside. */
 void *vcl_shm_at(struct vcl_context *ctx, uint64_t offset, uint64_t bytes);
 
+/* Maps a queue that a reply describes. 0, or -EPROTO: no such queue can be. */
+int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
+	uint32_t slot_bytes, uint32_t least_slot_bytes);
+/* Cookies of objects for events; 0: no memory. */
+uint64_t vcl_add_cookie(struct vcl_context *ctx, void *object);
+void vcl_remove_cookie(struct vcl_context *ctx, uint64_t cookie);
+
 /* Operations that programs reach through the context. */
 int vcl_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_bytes);
@@ -142,6 +178,12 @@ int vcl_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int vcl_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int vcl_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vcl_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+struct ibv_mw *vcl_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int vcl_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int vcl_dealloc_mw(struct ibv_mw *mw);
+int vcl_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+struct ibv_srq *vcl_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
+struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
 struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
 
 /* All GIDs of the port. 0 or a negative errno. */

@@ -157,7 +157,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct vc_request req = {.op = VC_CREATE_AH};
 	struct vc_reply reply;
-	struct ibv_ah *ah;
+	struct vcl_ah *ah;
 	int err;
 
 	if (attr->is_global == 0 || attr->port_num != VCL_PORT) { /* RoCE has no other addresses */
@@ -177,10 +177,11 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		errno = -err;
 		return NULL;
 	}
-	ah->context = pd->context;
-	ah->pd = pd;
-	ah->handle = reply.object.handle;
-	return ah;
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	ah->ibv.handle = reply.ah.handle;
+	ah->number = reply.ah.number;
+	return &ah->ibv;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)

@@ -4,19 +4,17 @@
  * requests is published with one index store and one doorbell.
  */
 #include <string.h>
-#include <unistd.h>
 
-#include "vcl_ibv.h"
+#include "vcl_post.h"
 
 #define RC      (1u << IBV_QPT_RC)
 #define UC      (1u << IBV_QPT_UC)
 #define UD      (1u << IBV_QPT_UD)
-#define ATOMIC_BYTES 8
 
 /* What a work request carries, by opcode (IB 11.4.1.1, table of operations by service). */
 static const struct {
 	uint8_t services;                  /* RC, UC, UD that have it */
-	uint8_t remote : 1, atomic : 1, may_inline : 1;
+	uint8_t remote : 1, atomic : 1, may_inline : 1, window : 1;
 } opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = {RC | UC, .remote = 1, .may_inline = 1},
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC, .remote = 1, .may_inline = 1},
@@ -25,32 +23,10 @@ static const struct {
 	[IBV_WR_RDMA_READ] = {RC, .remote = 1},
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, .atomic = 1},
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1},
+	[IBV_WR_LOCAL_INV] = {RC | UC, .window = 1},
+	[IBV_WR_BIND_MW] = {RC | UC, .window = 1},
+	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1, .window = 1},
 };
-
-/*
- * Publishes what was posted. The daemon, before it sleeps, sets need_wakeup and looks at the doorbells
- * once more: with a fence between store and load on both sides, one of the two sees the other.
- */
-static void ring_doorbell(struct vcl_qp *qp, struct vcl_ring *ring)
-{
-	struct vcl_context *ctx = vcl_context(qp->ibv.context);
-	const uint64_t one = 1;
-
-	__atomic_store_n(&ring->queue->prod, ring->prod, __ATOMIC_RELEASE);
-	__atomic_fetch_or(qp->doorbell, qp->doorbell_bit, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&ctx->shm->need_wakeup, __ATOMIC_RELAXED) != 0)
-		/* A full counter means that the daemon has been told. */
-		(void)!write(ctx->wakeup_fd, &one, sizeof(one));
-}
-
-/* The next free slot, NULL: the queue is full. */
-static void *free_slot(const struct vcl_ring *ring)
-{
-	if (ring->prod - __atomic_load_n(&ring->queue->cons, __ATOMIC_ACQUIRE) >= ring->depth)
-		return NULL;
-	return ring->slots + (size_t)(ring->prod & (ring->depth - 1)) * ring->slot_bytes;
-}
 
 static uint64_t total_bytes(const struct ibv_sge *sge, int n)
 {
@@ -60,6 +36,24 @@ static uint64_t total_bytes(const struct ibv_sge *sge, int n)
 	for (i = 0; i < n; i++)
 		bytes += sge[i].length;
 	return bytes;
+}
+
+/* A window of type 1 is bound by ibv_bind_mw() only (IB 10.6.7.2). */
+static int check_window(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (!vcl_has_windows(qp->ibv.context))
+		return -EOPNOTSUPP;
+	if (wr->opcode == IBV_WR_SEND_WITH_INV)
+		return 0;
+	if (wr->num_sge != 0)
+		return -EINVAL;
+	if (wr->opcode != IBV_WR_BIND_MW)
+		return 0;
+	if (mw == NULL || mw->type != IBV_MW_TYPE_2 || wr->bind_mw.bind_info.mr == NULL)
+		return -EINVAL;
+	return vcl_check_bind(&qp->ibv, mw, &wr->bind_mw.bind_info);
 }
 
 /* 0 or a negative errno. */
@@ -76,13 +70,13 @@ static int check_send(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
 	if (wr->num_sge < 0 || (!is_inline && (uint32_t)wr->num_sge > qp->sq.max_sge))
 		return -EINVAL;
 	bytes = total_bytes(wr->sg_list, wr->num_sge);
-	if (bytes > TP_MAX_MSG_BYTES || (opcodes[wr->opcode].atomic != 0 && bytes != ATOMIC_BYTES))
+	if (bytes > TP_MAX_MSG_BYTES || (opcodes[wr->opcode].atomic != 0 && bytes != VCL_ATOMIC_BYTES))
 		return -EINVAL;
 	if (is_inline && (opcodes[wr->opcode].may_inline == 0 || bytes > qp->max_inline_bytes))
 		return -EINVAL;
 	if (qp->ibv.qp_type == IBV_QPT_UD && (wr->wr.ud.ah == NULL || wr->wr.ud.ah->context != qp->ibv.context))
 		return -EINVAL;
-	return 0;
+	return opcodes[wr->opcode].window != 0 ? check_window(qp, wr) : 0;
 }
 
 static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, struct tp_send_wqe *wqe)
@@ -91,7 +85,7 @@ static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, 
 		.wr_id = wr->wr_id,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = (uint16_t)wr->send_flags,
-		.imm = wr->imm_data,
+		.imm = wr->imm_data, /* or the key to invalidate, in the same place */
 	};
 	if (opcodes[wr->opcode].remote != 0) {
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
@@ -103,20 +97,13 @@ static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, 
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
 		wqe->atomic.swap = wr->wr.atomic.swap;
 	}
+	if (wr->opcode == IBV_WR_BIND_MW)
+		vcl_write_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
-		wqe->ud.ah = wr->wr.ud.ah->handle;
+		wqe->ud.ah = vcl_ah(wr->wr.ud.ah)->number;
 		wqe->ud.qpn = wr->wr.ud.remote_qpn;
 		wqe->ud.qkey = wr->wr.ud.remote_qkey;
 	}
-}
-
-static void write_sges(struct tp_sge *to, const struct ibv_sge *from, int n)
-{
-	int i;
-
-	static_assert(sizeof(struct tp_sge) == sizeof(struct ibv_sge), "the same layout");
-	for (i = 0; i < n; i++)
-		to[i] = (struct tp_sge){from[i].addr, from[i].length, from[i].lkey};
 }
 
 static void write_inline(struct tp_send_wqe *wqe, const struct ibv_sge *sge, int n)
@@ -139,7 +126,7 @@ static int post_one_send(struct vcl_qp *qp, const struct ibv_send_wr *wr)
 
 	if (err != 0)
 		return err;
-	wqe = free_slot(&qp->sq);
+	wqe = vcl_free_slot(&qp->sq);
 	if (wqe == NULL)
 		return -ENOMEM;
 	write_header(qp, wr, wqe);
@@ -147,7 +134,7 @@ static int post_one_send(struct vcl_qp *qp, const struct ibv_send_wr *wr)
 		write_inline(wqe, wr->sg_list, wr->num_sge);
 	} else {
 		wqe->num_sge = (uint8_t)wr->num_sge;
-		write_sges((struct tp_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
+		vcl_write_sges((struct tp_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
 	}
 	qp->sq.prod++;
 	return 0;
@@ -156,14 +143,9 @@ static int post_one_send(struct vcl_qp *qp, const struct ibv_send_wr *wr)
 int vcl_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vcl_qp *qp = vcl_qp(ibv);
-	enum ibv_qp_state state = __atomic_load_n(&ibv->state, __ATOMIC_RELAXED);
+	int err = vcl_may_send(ibv);
 	uint32_t first;
-	int err = 0;
 
-	if (!vcl_alive(ibv->context))
-		err = -EIO;
-	else if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR)
-		err = -EINVAL;
 	if (err != 0) {
 		*bad_wr = wr;
 		return vcl_errno(err);
@@ -178,24 +160,37 @@ int vcl_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 		}
 	}
 	if (qp->sq.prod != first)
-		ring_doorbell(qp, &qp->sq);
+		vcl_ring_doorbell(qp, &qp->sq);
 	pthread_spin_unlock(&qp->sq.lock);
 	return vcl_errno(err);
 }
 
-static int post_one_recv(struct vcl_qp *qp, const struct ibv_recv_wr *wr)
+static int post_one_recv(struct vcl_ring *ring, const struct ibv_recv_wr *wr)
 {
 	struct tp_recv_wqe *wqe;
 
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->rq.max_sge)
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > ring->max_sge)
 		return -EINVAL;
-	wqe = free_slot(&qp->rq);
+	wqe = vcl_free_slot(ring);
 	if (wqe == NULL)
 		return -ENOMEM;
 	*wqe = (struct tp_recv_wqe){.wr_id = wr->wr_id, .num_sge = (uint32_t)wr->num_sge};
-	write_sges((struct tp_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
-	qp->rq.prod++;
+	vcl_write_sges((struct tp_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
+	ring->prod++;
 	return 0;
+}
+
+/* Posts up to the first request that does not fit, which is *bad_wr then. The caller holds the lock. */
+static int post_recvs(struct vcl_ring *ring, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int err = 0;
+
+	for (; wr != NULL && err == 0; wr = wr->next) {
+		err = post_one_recv(ring, wr);
+		if (err != 0)
+			*bad_wr = wr;
+	}
+	return err;
 }
 
 int vcl_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -206,7 +201,7 @@ int vcl_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 
 	if (!vcl_alive(ibv->context))
 		err = -EIO;
-	else if (__atomic_load_n(&ibv->state, __ATOMIC_RELAXED) == IBV_QPS_RESET)
+	else if (ibv->srq != NULL || __atomic_load_n(&ibv->state, __ATOMIC_RELAXED) == IBV_QPS_RESET)
 		err = -EINVAL;
 	if (err != 0) {
 		*bad_wr = wr;
@@ -214,15 +209,26 @@ int vcl_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	}
 	pthread_spin_lock(&qp->rq.lock);
 	first = qp->rq.prod;
-	for (; wr != NULL; wr = wr->next) {
-		err = post_one_recv(qp, wr);
-		if (err != 0) {
-			*bad_wr = wr;
-			break;
-		}
-	}
+	err = post_recvs(&qp->rq, wr, bad_wr);
 	if (qp->rq.prod != first)
-		ring_doorbell(qp, &qp->rq);
+		vcl_ring_doorbell(qp, &qp->rq);
 	pthread_spin_unlock(&qp->rq.lock);
+	return vcl_errno(err);
+}
+
+/* No bell: the daemon looks at the queue when a message comes. */
+int vcl_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct vcl_srq *srq = vcl_srq(ibv);
+	int err;
+
+	if (!vcl_alive(ibv->context)) {
+		*bad_wr = wr;
+		return vcl_errno(-EIO);
+	}
+	pthread_spin_lock(&srq->ring.lock);
+	err = post_recvs(&srq->ring, wr, bad_wr);
+	__atomic_store_n(&srq->ring.queue->prod, srq->ring.prod, __ATOMIC_RELEASE);
+	pthread_spin_unlock(&srq->ring.lock);
 	return vcl_errno(err);
 }

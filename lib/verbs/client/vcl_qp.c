@@ -3,34 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vcl_ibv.h"
-
-static int place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
-	uint32_t slot_bytes, uint32_t least_slot_bytes)
-{
-	if (depth == 0 || (depth & (depth - 1)) != 0 || slot_bytes < least_slot_bytes)
-		return -EPROTO;
-	ring->queue = vcl_shm_at(ctx, offset, sizeof(struct vc_queue) + (uint64_t)depth * slot_bytes);
-	if (ring->queue == NULL)
-		return -EPROTO;
-	ring->slots = (uint8_t *)(ring->queue + 1);
-	ring->depth = depth;
-	ring->slot_bytes = slot_bytes;
-	pthread_spin_init(&ring->lock, PTHREAD_PROCESS_PRIVATE);
-	return 0;
-}
+#include "vcl_post.h"
 
 static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct vc_reply *reply)
 {
-	uint32_t sge = reply->qp.max_send_sge, recv_sge = reply->qp.max_recv_sge, data = reply->qp.max_inline_bytes;
+	uint32_t sge = reply->qp.max_send_sge, data = reply->qp.max_inline_bytes;
+	uint32_t recv_sge = qp->ibv.srq == NULL ? reply->qp.max_recv_sge : 0;
 	int err;
 
 	if (sge > TP_MAX_SGE || recv_sge > TP_MAX_SGE || data > TP_MAX_INLINE_BYTES || reply->qp.slot >= VC_MAX_QPS)
 		return -EPROTO;
-	err = place_ring(ctx, &qp->sq, reply->qp.sq_offset, reply->qp.sq_depth, reply->qp.sq_slot_bytes,
+	err = vcl_place_ring(ctx, &qp->sq, reply->qp.sq_offset, reply->qp.sq_depth, reply->qp.sq_slot_bytes,
 		tp_send_slot_bytes(sge, data));
-	if (err == 0)
-		err = place_ring(ctx, &qp->rq, reply->qp.rq_offset, reply->qp.rq_depth, reply->qp.rq_slot_bytes,
+	if (err == 0 && qp->ibv.srq == NULL)
+		err = vcl_place_ring(ctx, &qp->rq, reply->qp.rq_offset, reply->qp.rq_depth, reply->qp.rq_slot_bytes,
 			tp_recv_slot_bytes(recv_sge));
 	if (err != 0)
 		return err;
@@ -39,8 +25,22 @@ static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct v
 	qp->max_inline_bytes = data;
 	qp->doorbell = &ctx->shm->doorbell[reply->qp.slot / 64];
 	qp->doorbell_bit = 1ull << (reply->qp.slot % 64);
-	qp->cap = (struct ibv_qp_cap){reply->qp.sq_depth, reply->qp.rq_depth, sge, recv_sge, data};
+	qp->cap = (struct ibv_qp_cap){reply->qp.sq_depth, qp->rq.depth, sge, recv_sge, data};
 	return 0;
+}
+
+/*
+ * The inline data to ask for. Slots are whole cache lines, so often more fits than was asked for, at no
+ * cost; programs that ask for none and send small messages inline all the same work with other devices.
+ */
+static uint32_t inline_wish(const struct vcl_context *ctx, const struct ibv_qp_cap *cap)
+{
+	uint32_t fits, most = ctx->attr.max_inline_bytes;
+
+	if (cap->max_send_sge > TP_MAX_SGE || cap->max_inline_data > most)
+		return cap->max_inline_data; /* the daemon will refuse */
+	fits = tp_send_slot_bytes(cap->max_send_sge, cap->max_inline_data) - (uint32_t)sizeof(struct tp_send_wqe);
+	return fits < most ? fits : most;
 }
 
 static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
@@ -54,11 +54,12 @@ static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
 	req.create_qp.recv_cq = qp->ibv.recv_cq->handle;
 	req.create_qp.type = qp->ibv.qp_type;
 	req.create_qp.sq_sig_all = qp->sq_sig_all != 0;
+	req.create_qp.srq = qp->ibv.srq != NULL ? qp->ibv.srq->handle : 0;
 	req.create_qp.max_send_wr = qp->cap.max_send_wr;
 	req.create_qp.max_recv_wr = qp->cap.max_recv_wr;
 	req.create_qp.max_send_sge = qp->cap.max_send_sge;
 	req.create_qp.max_recv_sge = qp->cap.max_recv_sge;
-	req.create_qp.max_inline_bytes = qp->cap.max_inline_data;
+	req.create_qp.max_inline_bytes = inline_wish(ctx, &qp->cap);
 	req.create_qp.cookie = qp->cookie;
 	err = vcl_call(&ctx->conn, &req, &reply);
 	if (err != 0)
@@ -82,6 +83,7 @@ static struct vcl_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *a
 	qp->ibv.pd = pd;
 	qp->ibv.send_cq = attr->send_cq;
 	qp->ibv.recv_cq = attr->recv_cq;
+	qp->ibv.srq = attr->srq;
 	qp->ibv.qp_type = attr->qp_type;
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->cap = attr->cap;
@@ -95,8 +97,8 @@ static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *at
 {
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-	if (attr->srq != NULL)
-		return -EOPNOTSUPP;
+	if (attr->srq != NULL && attr->srq->context != pd->context)
+		return -EINVAL;
 	if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->context != pd->context ||
 		attr->recv_cq->context != pd->context)
 		return -EINVAL;
@@ -114,14 +116,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		errno = err != 0 ? -err : ENOMEM;
 		return NULL;
 	}
-	pthread_mutex_lock(&ctx->lock);
-	qp->cookie = vcl_table_add(&ctx->cookies, qp);
-	pthread_mutex_unlock(&ctx->lock);
+	qp->cookie = vcl_add_cookie(ctx, qp);
 	err = qp->cookie == 0 ? -ENOMEM : create_at_daemon(ctx, qp);
 	if (err != 0) {
-		pthread_mutex_lock(&ctx->lock);
-		vcl_table_remove(&ctx->cookies, qp->cookie);
-		pthread_mutex_unlock(&ctx->lock);
+		vcl_remove_cookie(ctx, qp->cookie);
 		free(qp);
 		errno = -err;
 		return NULL;
@@ -130,28 +128,29 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return &qp->ibv;
 }
 
-/* Extended creation as far as it says no more than the plain one. */
+/* Extended creation, as far as it says no more than the plain one and which ibv_wr_* calls there shall be. */
 struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t served = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const uint32_t served = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool wr_calls = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+	struct ibv_qp *qp;
+	int err = 0;
 
 	if ((attr->comp_mask & ~served) != 0 ||
-		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)) {
-		errno = EOPNOTSUPP;
+		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0))
+		err = -EOPNOTSUPP;
+	else if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != ctx)
+		err = -EINVAL;
+	else if (wr_calls)
+		err = vcl_check_wr_calls(ctx, attr->qp_type, attr->send_ops_flags);
+	if (err != 0) {
+		errno = -err;
 		return NULL;
 	}
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != ctx) {
-		errno = EINVAL;
-		return NULL;
-	}
-	return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
-}
-
-/* No QP has the wr_* calls yet. */
-struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	(void)qp;
-	return NULL;
+	qp = ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
+	if (qp != NULL && wr_calls)
+		vcl_set_wr_calls(vcl_qp(qp), attr->send_ops_flags);
+	return qp;
 }
 
 int ibv_destroy_qp(struct ibv_qp *ibv)
@@ -165,14 +164,13 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	vcl_cq_purge(ibv->send_cq, ibv->qp_num);
 	if (ibv->recv_cq != ibv->send_cq)
 		vcl_cq_purge(ibv->recv_cq, ibv->qp_num);
-	pthread_mutex_lock(&ctx->lock);
-	vcl_table_remove(&ctx->cookies, qp->cookie);
-	pthread_mutex_unlock(&ctx->lock);
+	vcl_remove_cookie(ctx, qp->cookie);
 	vcl_wait_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, qp->async_events);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_spin_destroy(&qp->sq.lock);
-	pthread_spin_destroy(&qp->rq.lock);
+	if (qp->rq.queue != NULL)
+		pthread_spin_destroy(&qp->rq.lock);
 	free(qp);
 	return 0;
 }
@@ -278,6 +276,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask, st
 		.qp_context = ibv->qp_context,
 		.send_cq = ibv->send_cq,
 		.recv_cq = ibv->recv_cq,
+		.srq = ibv->srq,
 		.cap = qp->cap,
 		.qp_type = ibv->qp_type,
 		.sq_sig_all = qp->sq_sig_all,

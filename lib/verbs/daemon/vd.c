@@ -170,13 +170,17 @@ static void set_limits(struct vd_limits *limits)
 	limits->max_sessions = or_default(limits->max_sessions, 256, 0xffff);
 	limits->max_qps = or_default(limits->max_qps, 1024, VC_MAX_QPS);
 	limits->max_cqs = or_default(limits->max_cqs, 1024, 0xfffe);
+	limits->max_srqs = or_default(limits->max_srqs, 256, 0xfffe);
 	limits->max_mrs = or_default(limits->max_mrs, 4096, 0xfffe);
+	limits->max_mws = or_default(limits->max_mws, 4096, 0xfffe);
 	limits->max_pds = or_default(limits->max_pds, 256, 0xfffe);
 	limits->max_ahs = or_default(limits->max_ahs, 4096, 0xfffe);
+	limits->max_groups = or_default(limits->max_groups, 64, 0xfffe);
 	limits->max_channels = or_default(limits->max_channels, 256, 0xfffe);
 	limits->max_cm_ids = or_default(limits->max_cm_ids, 1024, 0xfffe);
 	limits->max_send_wr = or_default(limits->max_send_wr, 4096, 1u << 20);
 	limits->max_recv_wr = or_default(limits->max_recv_wr, 8192, 1u << 20);
+	limits->max_srq_wr = or_default(limits->max_srq_wr, 32768, 1u << 20);
 	limits->max_cqe = or_default(limits->max_cqe, 262144, 1u << 24);
 	limits->max_sge = or_default(limits->max_sge, TP_MAX_SGE, TP_MAX_SGE);
 	limits->max_inline_bytes = or_default(limits->max_inline_bytes, 256, TP_MAX_INLINE_BYTES);
@@ -253,6 +257,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	vd->listener.fd = -1;
 	TAILQ_INIT(&vd->sessions);
 	TAILQ_INIT(&vd->resolvings);
+	TAILQ_INIT(&vd->groups);
 	return vd;
 }
 

@@ -54,24 +54,60 @@ void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_
 
 /* ---- address handles ---- */
 
+struct ah_call {
+	struct vd_session *session;
+	struct vd_ah *ah;
+	struct tp_av av;
+	int err;
+};
+
+static void create_call(void *arg)
+{
+	struct ah_call *call = arg;
+	struct vd_ah *ah = call->ah;
+
+	call->err = tp_ah_create(vd_tp(call->session), ah->pd->number, &call->av, &ah->number);
+}
+
+static void destroy_call(void *arg)
+{
+	struct ah_call *call = arg;
+
+	(void)tp_ah_destroy(vd_tp(call->session), call->ah->number);
+}
+
+static void drop_ah(struct vd_session *session, struct vd_ah *ah)
+{
+	vd_table_del(&session->ahs, ah->handle);
+	session->vd->stats.ahs--;
+	ah->pd->refs--;
+	free(ah);
+}
+
 static void ah_resolved(struct vd_resolving *resolving, int status, void *link)
 {
 	struct vd_session *session = resolving->session;
 	const struct vc_request *request = &resolving->request;
 	struct vd_ah *ah = resolving->obj;
-	uint32_t handle = 0;
+	struct ah_call call = {.session = session, .ah = ah};
+	struct vd_answer answer = {0};
 
-	if (status != 0) {
-		vd_table_del(&session->ahs, ah->handle);
-		session->vd->stats.ahs--;
-		ah->pd->refs--;
-		free(ah);
-	} else {
+	if (status == 0) {
 		vd_av_build(&session->vd->devices[session->device], &request->create_ah.av, 0, 0,
-			link, &ah->av);
-		handle = ah->handle;
+			link, &call.av);
+		vd_call(session, create_call, &call);
+		status = call.err;
+		if (status != 0)
+			vd_release_link(session->vd, link);
 	}
-	vd_answer_later(session, request, status, handle);
+	if (status == 0) {
+		ah->link = link;
+		answer.reply.ah.handle = ah->handle;
+		answer.reply.ah.number = ah->number;
+	} else {
+		drop_ah(session, ah);
+	}
+	vd_answer_later(session, request, status, &answer);
 }
 
 int vd_op_create_ah(
@@ -92,19 +128,18 @@ int vd_op_create_ah(
 	ah = calloc(1, sizeof(*ah));
 	if (ah == NULL)
 		return -ENOMEM;
-	ah->pd = pd;
 	err = vd_table_add(&session->ahs, ah, &ah->handle);
-	if (err == 0) {
-		pd->refs++;
-		session->vd->stats.ahs++;
-		err = vd_resolve(session, session->device, &src, &dst, ah_resolved, ah, request);
-		if (err == 0)
-			return VD_DEFERRED;
-		pd->refs--;
-		session->vd->stats.ahs--;
-		vd_table_del(&session->ahs, ah->handle);
+	if (err != 0) {
+		free(ah);
+		return err;
 	}
-	free(ah);
+	ah->pd = pd;
+	pd->refs++;
+	session->vd->stats.ahs++;
+	err = vd_resolve(session, session->device, &src, &dst, ah_resolved, ah, request);
+	if (err == 0)
+		return VD_DEFERRED;
+	drop_ah(session, ah);
 	return err;
 }
 
@@ -112,15 +147,13 @@ int vd_op_destroy_ah(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_ah *ah = vd_table_get(&session->ahs, request->object.handle);
-	struct vd *vd = session->vd;
+	struct ah_call call = {.session = session, .ah = ah};
 
 	(void)answer;
 	if (ah == NULL)
 		return -EINVAL;
-	vd_table_del(&session->ahs, ah->handle);
-	vd_release_link(vd, ah->av.link);
-	ah->pd->refs--;
-	vd->stats.ahs--;
-	free(ah);
+	vd_call(session, destroy_call, &call);
+	vd_release_link(session->vd, ah->link);
+	drop_ah(session, ah);
 	return 0;
 }

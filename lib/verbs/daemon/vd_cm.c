@@ -38,6 +38,7 @@ int vd_cm_start(struct vd *vd)
 	config.max_ids = ids < MAX_CONNECTIONS ? (uint32_t)ids : MAX_CONNECTIONS;
 	config.max_half_open = MAX_HALF_OPEN;
 	config.response_timeout_ms = vd->limits.cm_timeout_ms;
+	config.sidr_timeout_ms = vd->limits.cm_timeout_ms;
 	config.ca_guid = be64toh(attr.node_guid);
 	config.seed = vd_random(vd);
 	err = cm_create(&config, &ops, vd, vd_now(vd), &vd->cm->cm);
@@ -159,6 +160,7 @@ struct vd_cm_id *vd_cm_id_new(
 		free(id);
 		return NULL;
 	}
+	TAILQ_INIT(&id->joins);
 	id->session = session;
 	id->channel = channel;
 	id->ps = ps;
@@ -178,6 +180,7 @@ void vd_cm_id_free(struct vd_cm_id *id)
 	/* Tells the peer what it has to know: REJ or DREQ. */
 	if (id->cm != NULL)
 		cm_id_destroy(vd->cm->cm, id->cm, vd_now(vd));
+	vd_cm_leave_all(id);
 	vd_cm_unbind(id);
 	vd_cm_drop_events(id);
 	vd_table_del(&id->session->cm_ids, id->handle);

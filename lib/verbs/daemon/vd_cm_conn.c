@@ -31,18 +31,31 @@ static int check_qpn(const struct vd_session *session, uint32_t qpn)
 	return 0;
 }
 
-static bool is_datagram(const struct vd_cm_id *id)
+/* What all calls with connection parameters check first; the private data of a datagram service goes
+ * in another message. */
+static int check_conn(const struct vd_cm_id *id, const struct vc_conn_param *param,
+	uint32_t most_connected, uint32_t most_datagram)
 {
-	return id->ps == VC_PS_UDP || id->qp_type == IBV_QPT_UD;
+	if (id == NULL)
+		return -EINVAL;
+	return param->private_bytes > (vd_cm_is_datagram(id) ? most_datagram : most_connected)
+		       ? -EINVAL
+		       : 0;
 }
 
-/* What all calls with connection parameters check first. */
-static int check_conn(
-	const struct vd_cm_id *id, const struct vc_conn_param *param, uint32_t max_private)
+static void fill_path(struct vd_cm_id *id, struct cm_path *path, struct cm_hello *hello)
 {
-	if (id == NULL || param->private_bytes > max_private)
-		return -EINVAL;
-	return is_datagram(id) ? -EOPNOTSUPP : 0;
+	*path = (struct cm_path){.dev = &id->session->vd->devices[id->device],
+		.local = id->src,
+		.remote = id->dst};
+	*hello = (struct cm_hello){
+		.present = true,
+		.ipv6 = id->family == AF_INET6,
+		.src = id->src,
+		.dst = id->dst,
+		.src_port = id->src_port,
+		.dst_port = id->dst_port,
+	};
 }
 
 static void fill_connect(
@@ -52,20 +65,10 @@ static void fill_connect(
 	const struct vd_limits *limits = &vd->limits;
 
 	*out = (struct cm_connect_params){
-		.path = {.dev = &vd->devices[id->device], .local = id->src, .remote = id->dst},
-		.hello =
-			{
-				.present = true,
-				.ipv6 = id->family == AF_INET6,
-				.src = id->src,
-				.dst = id->dst,
-				.src_port = id->src_port,
-				.dst_port = id->dst_port,
-			},
 		.service_id = cm_service_id(id->ps, id->dst_port),
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
-		.qp_type = CM_QP_RC,
+		.qp_type = id->qp_type == IBV_QPT_UC ? CM_QP_UC : CM_QP_RC,
 		.responder_resources = at_most(param->responder_resources, limits->max_rd_atomic),
 		.initiator_depth = at_most(param->initiator_depth, limits->max_rd_atomic),
 		.flow_control = param->flow_control != 0,
@@ -76,6 +79,31 @@ static void fill_connect(
 		.private_bytes = (uint16_t)param->private_bytes,
 		.private_data = param->private_data,
 	};
+	fill_path(id, &out->path, &out->hello);
+}
+
+/* Asks for the queue pair of a datagram service; the answer is all there is to a connection. */
+static int ask_datagram(struct vd_cm_id *id, const struct vc_conn_param *param)
+{
+	struct vd *vd = id->session->vd;
+	struct cm_sidr_req_params params = {
+		.service_id = cm_service_id(id->ps, id->dst_port),
+		.private_bytes = (uint16_t)param->private_bytes,
+		.private_data = param->private_data,
+	};
+
+	fill_path(id, &params.path, &params.hello);
+	return cm_sidr_req(vd->cm->cm, id->cm, &params, vd_now(vd));
+}
+
+static int ask_connection(struct vd_cm_id *id, const struct vc_conn_param *param)
+{
+	struct vd *vd = id->session->vd;
+	struct cm_connect_params params;
+
+	id->rq_psn = (uint32_t)vd_random(vd) & VD_PSN_MASK;
+	fill_connect(id, param, &params);
+	return cm_connect(vd->cm->cm, id->cm, &params, vd_now(vd));
 }
 
 int vd_op_cm_connect(
@@ -84,24 +112,23 @@ int vd_op_cm_connect(
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
 	struct vd *vd = session->vd;
-	struct cm_connect_params params;
-	int err = check_conn(id, param, CM_REQ_PRIVATE_BYTES - CM_HELLO_BYTES);
+	int err = check_conn(id, param, CM_REQ_PRIVATE_BYTES - CM_HELLO_BYTES,
+		CM_SIDR_REQ_PRIVATE_BYTES - CM_HELLO_BYTES);
 
 	(void)answer;
 	if (err != 0)
 		return err;
 	if (id->step != VD_CM_ROUTE_RESOLVED)
 		return -EINVAL;
-	err = check_qpn(session, param->qpn);
+	/* A datagram queue pair's number is not told before somebody hears from it. */
+	err = vd_cm_is_datagram(id) ? 0 : check_qpn(session, param->qpn);
 	if (err != 0)
 		return err;
 	id->cm = cm_id_create(vd->cm->cm, id);
 	if (id->cm == NULL)
 		return -ENOMEM;
-	id->rq_psn = (uint32_t)vd_random(vd) & VD_PSN_MASK;
-	fill_connect(id, param, &params);
 	id->step = VD_CM_CONNECTION;
-	err = cm_connect(vd->cm->cm, id->cm, &params, vd_now(vd));
+	err = vd_cm_is_datagram(id) ? ask_datagram(id, param) : ask_connection(id, param);
 	if (err != 0) {
 		cm_id_destroy(vd->cm->cm, id->cm, vd_now(vd));
 		id->cm = NULL;
@@ -110,24 +137,25 @@ int vd_op_cm_connect(
 	return err;
 }
 
-int vd_op_cm_accept(
-	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+static int answer_datagram(
+	struct vd_cm_id *id, const struct vc_conn_param *param, enum cm_sidr_status status)
 {
-	const struct vc_conn_param *param = &request->cm_conn.param;
-	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
-	struct vd *vd = session->vd;
-	struct cm_accept_params params;
-	int err = check_conn(id, param, CM_REP_PRIVATE_BYTES);
+	struct vd *vd = id->session->vd;
+	const struct cm_sidr_rep_params params = {
+		.status = (uint8_t)status,
+		.qpn = status == CM_SIDR_OK ? param->qpn : 0,
+		.qkey = status != CM_SIDR_OK ? 0 : param->qkey != 0 ? param->qkey : VD_CM_UDP_QKEY,
+		.private_bytes = (uint16_t)param->private_bytes,
+		.private_data = param->private_data,
+	};
 
-	(void)answer;
-	if (err != 0)
-		return err;
-	if (id->step != VD_CM_CONNECTION)
-		return -EINVAL;
-	err = check_qpn(session, param->qpn);
-	if (err != 0)
-		return err;
-	params = (struct cm_accept_params){
+	return cm_sidr_rep(vd->cm->cm, id->cm, &params, vd_now(vd));
+}
+
+static int accept_connection(struct vd_cm_id *id, const struct vc_conn_param *param)
+{
+	struct vd *vd = id->session->vd;
+	const struct cm_accept_params params = {
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
 		.responder_resources =
@@ -139,10 +167,32 @@ int vd_op_cm_accept(
 		.private_bytes = (uint16_t)param->private_bytes,
 		.private_data = param->private_data,
 	};
-	err = cm_accept(vd->cm->cm, id->cm, &params, vd_now(vd));
+	int err = cm_accept(vd->cm->cm, id->cm, &params, vd_now(vd));
+
+	if (err == 0)
+		(void)cm_id_qp_params(id->cm, &id->qp);
+	return err;
+}
+
+int vd_op_cm_accept(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	const struct vc_conn_param *param = &request->cm_conn.param;
+	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
+	int err = check_conn(id, param, CM_REP_PRIVATE_BYTES, CM_SIDR_REP_PRIVATE_BYTES);
+
+	(void)answer;
 	if (err != 0)
 		return err;
-	(void)cm_id_qp_params(id->cm, &id->qp);
+	if (id->step != VD_CM_CONNECTION)
+		return -EINVAL;
+	err = check_qpn(session, param->qpn);
+	if (err != 0)
+		return err;
+	err = vd_cm_is_datagram(id) ? answer_datagram(id, param, CM_SIDR_OK)
+				    : accept_connection(id, param);
+	if (err != 0)
+		return err;
 	if (request->cm_conn.cookie != 0)
 		id->cookie = request->cm_conn.cookie;
 	id->has_owner = true;
@@ -155,13 +205,15 @@ int vd_op_cm_reject(
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
 	struct vd *vd = session->vd;
-	int err = check_conn(id, param, CM_REJ_PRIVATE_BYTES);
+	int err = check_conn(id, param, CM_REJ_PRIVATE_BYTES, CM_SIDR_REP_PRIVATE_BYTES);
 
 	(void)answer;
 	if (err != 0)
 		return err;
 	if (id->step != VD_CM_CONNECTION)
 		return -EINVAL;
+	if (vd_cm_is_datagram(id))
+		return answer_datagram(id, param, CM_SIDR_REJECT);
 	return cm_reject(vd->cm->cm, id->cm, CM_REJ_CONSUMER, param->private_data,
 		(uint16_t)param->private_bytes, vd_now(vd));
 }
@@ -192,8 +244,10 @@ int vd_op_cm_disconnect(
 
 /* ---- what a queue pair needs ---- */
 
-static int gid_index(const struct vd_device *device, const struct wire_addr *addr, uint8_t *index)
+int vd_cm_gid_index(const struct vd_cm_id *id, const struct wire_addr *addr, uint8_t *index)
 {
+	const struct vd_device *device = &id->session->vd->devices[id->device];
+
 	for (uint32_t i = 0; i < device->n_gids; i++) {
 		if (!vd_addr_equal(&device->gids[i].addr, addr))
 			continue;
@@ -207,9 +261,9 @@ static void init_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 {
 	attr->mask = TP_QP_STATE | TP_QP_PKEY_INDEX | TP_QP_PORT;
 	attr->port = 1;
-	if (is_datagram(id)) {
+	if (vd_cm_is_datagram(id)) {
 		attr->mask |= TP_QP_QKEY;
-		attr->qkey = 0x01234567; /* RDMA_UDP_QKEY: of all UDP port space queue pairs */
+		attr->qkey = VD_CM_UDP_QKEY;
 		return;
 	}
 	attr->mask |= TP_QP_ACCESS_FLAGS;
@@ -218,6 +272,17 @@ static void init_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	attr->access = TP_ACCESS_REMOTE_WRITE;
 	if (id->qp.max_dest_rd_atomic != 0)
 		attr->access |= TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC;
+}
+
+int vd_cm_fill_av(const struct vd_cm_id *id, struct vc_av *av)
+{
+	const struct cm_path *path = &id->qp.path;
+
+	memcpy(av->dgid, path->remote.b, sizeof(av->dgid));
+	av->flow_label = path->flow_label;
+	av->hop_limit = path->hop_limit;
+	av->traffic_class = path->tos;
+	return vd_cm_gid_index(id, &path->local, &av->sgid_index);
 }
 
 static int rtr_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
@@ -232,25 +297,43 @@ static int rtr_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	attr->dest_qpn = qp->remote_qpn;
 	attr->rq_psn = qp->rq_psn;
 	attr->max_dest_rd_atomic = qp->max_dest_rd_atomic;
-	memcpy(attr->av.dgid, qp->path.remote.b, sizeof(attr->av.dgid));
-	attr->av.flow_label = qp->path.flow_label;
-	attr->av.hop_limit = qp->path.hop_limit;
-	attr->av.traffic_class = qp->path.tos;
-	return gid_index(device, &qp->path.local, &attr->av.sgid_index);
+	if (qp->qp_type == CM_QP_UC)
+		attr->mask &= ~(uint32_t)(TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER);
+	return vd_cm_fill_av(id, &attr->av);
 }
 
 static int rts_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 {
 	const struct cm_qp_params *qp = &id->qp;
 
-	attr->mask = TP_QP_STATE | TP_QP_SQ_PSN | TP_QP_TIMEOUT | TP_QP_RETRY_CNT |
-		     TP_QP_RNR_RETRY | TP_QP_MAX_QP_RD_ATOMIC;
+	attr->mask = TP_QP_STATE | TP_QP_SQ_PSN;
+	if (qp->qp_type != CM_QP_UC)
+		attr->mask |= TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
+			      TP_QP_MAX_QP_RD_ATOMIC;
 	attr->sq_psn = qp->sq_psn;
 	attr->timeout = qp->ack_timeout & 0x1f;
 	attr->retry_cnt = qp->retry_count & 7;
 	attr->rnr_retry = qp->rnr_retry_count & 7;
 	attr->max_rd_atomic = qp->max_rd_atomic;
 	return 0;
+}
+
+/* A datagram queue pair needs no peer to get ready. */
+static int datagram_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
+{
+	switch (attr->state) {
+	case TP_QPS_INIT:
+		init_attr(id, attr);
+		return 0;
+	case TP_QPS_RTR:
+		attr->mask = TP_QP_STATE;
+		return 0;
+	case TP_QPS_RTS:
+		attr->mask = TP_QP_STATE | TP_QP_SQ_PSN;
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 int vd_op_cm_init_qp_attr(
@@ -262,6 +345,8 @@ int vd_op_cm_init_qp_attr(
 	if (id == NULL || !id->has_device)
 		return -EINVAL;
 	attr->state = request->cm_init_attr.state;
+	if (vd_cm_is_datagram(id))
+		return datagram_attr(id, attr);
 	switch (request->cm_init_attr.state) {
 	case TP_QPS_INIT:
 		init_attr(id, attr);

@@ -165,7 +165,16 @@ static void fill_param(const struct cm_event *ev, struct vc_conn_param *param)
 	param->retry_count = ev->qp.retry_count;
 	param->rnr_retry_count = ev->qp.rnr_retry_count;
 	param->srq = ev->qp.peer_srq;
-	param->qp_type = IBV_QPT_RC;
+	param->qp_type = ev->qp.qp_type == CM_QP_UC ? IBV_QPT_UC : IBV_QPT_RC;
+}
+
+/* Of service ID resolution. */
+static void fill_datagram(const struct cm_event *ev, struct vc_conn_param *param)
+{
+	fill_param(ev, param);
+	param->qp_type = IBV_QPT_UD;
+	param->qpn = ev->qpn;
+	param->qkey = ev->qkey;
 }
 
 static void fill_new_id(
@@ -195,33 +204,46 @@ static void fill_new_id(
 	id->qp_known = true;
 }
 
-static void refuse(struct vd *vd, struct cm_id *cm_id, uint16_t reason)
+static void refuse(struct vd *vd, const struct cm_event *ev, uint16_t reason)
 {
-	(void)cm_reject(vd->cm->cm, cm_id, reason, NULL, 0, vd_now(vd));
-	cm_id_destroy(vd->cm->cm, cm_id, vd_now(vd));
+	const struct cm_sidr_rep_params params = {
+		.status = reason == CM_REJ_INVALID_SERVICE_ID ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECT};
+
+	if (ev->type == CM_EVENT_SIDR_REQUEST)
+		(void)cm_sidr_rep(vd->cm->cm, ev->id, &params, vd_now(vd));
+	else
+		(void)cm_reject(vd->cm->cm, ev->id, reason, NULL, 0, vd_now(vd));
+	cm_id_destroy(vd->cm->cm, ev->id, vd_now(vd));
 }
 
 static void connect_request(struct vd *vd, const struct cm_event *ev)
 {
 	struct vd_cm_id *listener = ev->cookie;
 	struct vc_cm_event event = {.type = RDMA_CM_EVENT_CONNECT_REQUEST};
+	bool datagram = ev->type == CM_EVENT_SIDR_REQUEST;
 	struct vd_cm_id *id;
 
-	/* A listener on all IPv4 addresses; lib/cm has one for all addresses of any kind. */
-	if (listener->family == AF_INET && !vd_addr_is_v4(&ev->qp.path.local)) {
-		refuse(vd, ev->id, CM_REJ_INVALID_SERVICE_ID);
+	/* A listener on all IPv4 addresses (lib/cm has one for all addresses of any kind), or for the other
+	 * kind of service. */
+	if ((listener->family == AF_INET && !vd_addr_is_v4(&ev->qp.path.local)) ||
+		vd_cm_is_datagram(listener) != datagram) {
+		refuse(vd, ev, CM_REJ_INVALID_SERVICE_ID);
 		return;
 	}
-	id = vd_cm_id_new(listener->session, listener->channel, listener->ps, listener->qp_type);
+	if (datagram)
+		fill_datagram(ev, &event.param);
+	else
+		fill_param(ev, &event.param);
+	id = vd_cm_id_new(
+		listener->session, listener->channel, listener->ps, event.param.qp_type);
 	if (id == NULL) {
-		refuse(vd, ev->id, CM_REJ_NO_RESOURCES);
+		refuse(vd, ev, CM_REJ_NO_RESOURCES);
 		return;
 	}
 	fill_new_id(id, listener, ev);
 	id->cm = ev->id;
 	cm_id_set_cookie(ev->id, id);
 	event.new_id = id->handle;
-	fill_param(ev, &event.param);
 	if (!vd_cm_emit_event(listener, id, &event))
 		vd_cm_id_free(id);
 }
@@ -244,12 +266,29 @@ static void ended(struct vd_cm_id *id, const struct cm_event *ev, uint32_t type,
 	(void)vd_cm_emit_event(id, id, &event);
 }
 
+/* The answer to a datagram service's client: where to send and with which Q_Key, or why not. */
+static void datagram_response(struct vd_cm_id *id, const struct cm_event *ev)
+{
+	struct vc_cm_event event = {.type = RDMA_CM_EVENT_ESTABLISHED};
+
+	id->qp = ev->qp;
+	fill_datagram(ev, &event.param);
+	if (ev->reason == CM_SIDR_OK && vd_cm_fill_av(id, &event.av) == 0) {
+		(void)vd_cm_emit_event(id, id, &event);
+		return;
+	}
+	event.type = RDMA_CM_EVENT_UNREACHABLE;
+	event.status = ev->reason != CM_SIDR_OK ? (int)ev->reason : -EADDRNOTAVAIL;
+	(void)vd_cm_emit_event(id, id, &event);
+}
+
 void vd_cm_handle(void *env, const struct cm_event *ev)
 {
 	struct vd *vd = env;
 
 	switch ((enum cm_event_type)ev->type) {
 	case CM_EVENT_CONNECT_REQUEST:
+	case CM_EVENT_SIDR_REQUEST:
 		connect_request(vd, ev);
 		break;
 	case CM_EVENT_CONNECT_RESPONSE:
@@ -270,12 +309,8 @@ void vd_cm_handle(void *env, const struct cm_event *ev)
 	case CM_EVENT_TIMEWAIT_EXIT:
 		ended(ev->cookie, ev, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		break;
-	case CM_EVENT_SIDR_REQUEST:
-		/* No datagram queue pairs to answer with yet: destroying the id says so to the
-		 * peer. */
-		cm_id_destroy(vd->cm->cm, ev->id, vd_now(vd));
-		break;
 	case CM_EVENT_SIDR_RESPONSE:
+		datagram_response(ev->cookie, ev);
 		break;
 	}
 }

@@ -5,6 +5,10 @@
 /* IPv6, UDP, BTH, the largest extended headers and ICRC: what Linux reserves of the port's MTU too.
  */
 #define HEADER_BYTES 80
+#define CAP_FLAGS                                                                                  \
+	(IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | \
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |                                \
+		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS)
 #define MAX_MR_BYTES (1ull << 47)
 
 bool vd_addr_is_zero(const struct wire_addr *addr)
@@ -76,8 +80,17 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 								    : limits->max_recv_wr;
 	attr->max_sge = limits->max_sge;
 	attr->max_cq = limits->max_cqs;
+	attr->max_srq = limits->max_srqs;
+	attr->max_srq_wr = limits->max_srq_wr;
+	attr->max_srq_sge = limits->max_sge;
+	attr->cap_flags = CAP_FLAGS;
 	attr->max_cqe = limits->max_cqe;
 	attr->max_mr = limits->max_mrs;
+	if (vd->env.join_group != NULL) {
+		attr->max_mcast_grp = limits->max_groups;
+		attr->max_mcast_qp_attach = limits->max_groups;
+	}
+	attr->max_mw = limits->max_mws;
 	attr->max_pd = limits->max_pds;
 	attr->max_ah = limits->max_ahs;
 	attr->max_qp_rd_atomic = limits->max_rd_atomic;

@@ -21,8 +21,14 @@
 #define VD_REPLY_FDS 3
 #define VD_GRH_HOPS  64
 #define VD_PSN_MASK  0xffffffu
+#define VD_MEMBER_BUCKETS 64
 
 struct vd_cm_state;
+struct vd_group;
+struct vd_member;
+TAILQ_HEAD(vd_groups, vd_group);
+TAILQ_HEAD(vd_qp_members, vd_member);
+LIST_HEAD(vd_members, vd_member);
 
 /* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is
  * refused. */
@@ -106,6 +112,12 @@ struct vd_mr {
 	struct vd_pd *pd;
 };
 
+struct vd_mw {
+	uint32_t handle;
+	uint32_t rkey; /* the first one: its upper 24 bits name the window at the transport */
+	struct vd_pd *pd;
+};
+
 struct vd_comp_channel {
 	uint32_t handle, refs;
 	int fd;
@@ -124,7 +136,7 @@ struct vd_cq {
 	struct vd_note note;
 };
 
-/* One of the two queues of a queue pair. Worker. */
+/* A queue of work requests. Worker. */
 struct vd_ring {
 	struct vc_queue *queue;
 	const uint8_t *slots;
@@ -132,17 +144,33 @@ struct vd_ring {
 	uint32_t fetched, cons; /* copied; free again */
 };
 
+struct vd_srq {
+	uint32_t handle, refs;
+	struct vd_session *session;
+	struct vd_pd *pd;
+	uint64_t offset;
+	uint32_t max_sge;
+	/* worker: */
+	struct tp_srq *tp_srq;
+	struct vd_ring ring;
+	bool broken;
+	struct vd_note note;
+};
+
 struct vd_qp {
 	uint32_t handle, qpn, slot;
 	struct vd_session *session;
 	struct vd_pd *pd;
 	struct vd_cq *send_cq, *recv_cq;
+	struct vd_srq *srq; /* NULL: has a receive queue of its own; else none, and rq is unused */
 	uint64_t sq_offset, rq_offset;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t max_send_wr, max_recv_wr;
+	enum tp_qp_type type;
 	uint32_t dest_qpn;
 	struct vc_av av;
 	void *link; /* of the address vector in use */
+	struct vd_qp_members members;
 	/* worker: */
 	struct tp_qp *tp_qp;
 	struct vd_ring sq, rq;
@@ -154,8 +182,9 @@ TAILQ_HEAD(vd_qps, vd_qp);
 
 struct vd_ah {
 	uint32_t handle;
+	uint32_t number; /* at the worker's transport; 0: not made yet */
 	struct vd_pd *pd;
-	struct tp_av av;
+	void *link;
 };
 
 /* A reply being made, with descriptors that go along. */
@@ -192,7 +221,8 @@ struct vd_session {
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
-	struct vd_table pds, mrs, comp_channels, cqs, qps, ahs, cm_channels, cm_ids;
+	uint32_t n_members;
+	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
 	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
@@ -215,6 +245,7 @@ struct vd_worker {
 	struct vd_sessions sessions;
 	struct vd_notes notes;
 	struct vd_qps broken;
+	struct vd_members members[VD_MEMBER_BUCKETS]; /* by group */
 	struct vd_worker_counters counters;
 };
 
@@ -233,6 +264,7 @@ struct vd {
 	struct vd_sessions sessions;
 	uint8_t *slots_used; /* max_sessions */
 	struct vd_resolvings resolvings;
+	struct vd_groups groups;
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;
@@ -270,10 +302,9 @@ static inline void vd_release_link(struct vd *vd, void *link)
 /* ---- vd_session.c ---- */
 void vd_session_accept(struct vd_watch *watch, uint32_t events);
 void vd_session_kill(struct vd_session *session);
-/* Sends the deferred answer (handle: of a new object, else 0) and lets the session go on; may end
- * it. */
-void vd_answer_later(
-	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle);
+/* Sends the deferred answer and lets the session go on; may end it. */
+void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status,
+	struct vd_answer *answer);
 /* Socket pair of notifications: one end for us, the other goes along with the reply. */
 int vd_notify_pair(int *ours, int *theirs);
 /* Adds a descriptor to the reply. */
@@ -294,16 +325,20 @@ typedef int vd_op_fn(
 
 vd_op_fn vd_op_list_devices, vd_op_query_device, vd_op_query_gids;
 vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
+vd_op_fn vd_op_alloc_mw, vd_op_dealloc_mw;
 vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq,
 	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
+vd_op_fn vd_op_create_srq, vd_op_modify_srq, vd_op_query_srq, vd_op_destroy_srq;
 vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
+vd_op_fn vd_op_attach_mcast, vd_op_detach_mcast;
 vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
 vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route,
 	vd_op_cm_connect;
 vd_op_fn vd_op_cm_accept, vd_op_cm_reject, vd_op_cm_establish, vd_op_cm_disconnect,
 	vd_op_cm_migrate;
 vd_op_fn vd_op_cm_init_qp_attr, vd_op_cm_query_id;
+vd_op_fn vd_op_cm_join_mcast, vd_op_cm_leave_mcast;
 
 /* ---- vd_device.c ---- */
 /* By name; an empty name is the first. -ENODEV. */
@@ -327,12 +362,18 @@ void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_
 void vd_worker_attach(struct vd_worker *worker, struct vd_session *session);
 void vd_worker_detach(struct vd_worker *worker, struct vd_session *session);
 void vd_worker_forget_cq(struct vd_worker *worker, struct vd_cq *cq);
+void vd_worker_forget_srq(struct vd_worker *worker, struct vd_srq *srq);
 void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp);
 void vd_worker_reset_qp(struct vd_qp *qp);
 
 /* ---- all of a session's objects, when it dies ---- */
 void vd_objects_free(struct vd_session *session);
 void vd_cm_session_free(struct vd_session *session);
+
+/* ---- vd_qp.c ---- */
+/* Slots for that many work requests. */
+uint32_t vd_ring_depth(uint32_t n);
+void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset);
 
 /* ---- vd_cm.c ---- */
 int vd_cm_start(struct vd *vd);

@@ -9,7 +9,7 @@
 #define ACCESS_HUGETLB  (1u << 7)   /* a promise about the memory: nothing to do here */
 #define ACCESS_SERVED                                                                              \
 	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |                  \
-		TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_ZERO_BASED)
+		TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_MW_BIND | TP_ACCESS_ZERO_BASED)
 
 int vd_op_alloc_pd(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
@@ -85,7 +85,7 @@ static int check_access(uint32_t access)
 {
 	access &= ~(ACCESS_OPTIONAL | ACCESS_HUGETLB);
 	if ((access & ~(uint32_t)ACCESS_SERVED) != 0)
-		return -EOPNOTSUPP; /* on-demand paging, memory windows, flush */
+		return -EOPNOTSUPP; /* on-demand paging, flush */
 	return 0;
 }
 
@@ -148,6 +148,8 @@ int vd_op_dereg_mr(
 		return -EINVAL;
 	call.key = mr->key;
 	vd_call(session, mr_destroy_call, &call);
+	if (call.err != 0)
+		return call.err; /* -EBUSY: windows are bound to it */
 	vd_table_del(&session->mrs, mr->handle);
 	mr->pd->refs--;
 	session->vd->stats.mrs--;

@@ -10,6 +10,7 @@
 		TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_RQ_PSN |                 \
 		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
+#define CONTROLLED_QKEY 0x80000000u
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
 struct qp_call {
@@ -22,13 +23,19 @@ struct qp_call {
 	int err;
 };
 
-static uint32_t round_depth(uint32_t n)
+uint32_t vd_ring_depth(uint32_t n)
 {
 	uint32_t depth = 1;
 
 	while (depth < n)
 		depth *= 2;
 	return depth;
+}
+
+void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset)
+{
+	ring->queue = (struct vc_queue *)(void *)(shm->base + offset);
+	ring->slots = shm->base + offset + sizeof(struct vc_queue);
 }
 
 /* What is asked for fits the limits; otherwise nothing of it is used. */
@@ -38,9 +45,9 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 
 	switch (request->create_qp.type) {
 	case IBV_QPT_RC:
-		break;
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
+		break;
 	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
@@ -58,30 +65,33 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 	return 0;
 }
 
-static void ring_place(struct vd_ring *ring, struct vd_session *session, uint64_t offset)
+static int alloc_ring(struct vd_session *session, struct vd_ring *ring, uint64_t *offset)
 {
-	ring->queue = (struct vc_queue *)(void *)(session->shm.base + offset);
-	ring->slots = session->shm.base + offset + sizeof(struct vc_queue);
+	int err = vd_shm_alloc(&session->shm,
+		sizeof(struct vc_queue) + (uint64_t)ring->depth * ring->slot_bytes, offset);
+
+	if (err == 0)
+		vd_ring_place(ring, &session->shm, *offset);
+	return err;
+}
+
+static void free_rings(struct vd_qp *qp)
+{
+	vd_shm_free(&qp->session->shm, qp->sq_offset);
+	if (qp->srq == NULL)
+		vd_shm_free(&qp->session->shm, qp->rq_offset);
 }
 
 static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 {
-	int err = vd_shm_alloc(&session->shm,
-		sizeof(struct vc_queue) + (uint64_t)qp->sq.depth * qp->sq.slot_bytes,
-		&qp->sq_offset);
+	int err = alloc_ring(session, &qp->sq, &qp->sq_offset);
 
+	if (err != 0 || qp->srq != NULL)
+		return err;
+	err = alloc_ring(session, &qp->rq, &qp->rq_offset);
 	if (err != 0)
-		return err;
-	err = vd_shm_alloc(&session->shm,
-		sizeof(struct vc_queue) + (uint64_t)qp->rq.depth * qp->rq.slot_bytes,
-		&qp->rq_offset);
-	if (err != 0) {
 		vd_shm_free(&session->shm, qp->sq_offset);
-		return err;
-	}
-	ring_place(&qp->sq, session, qp->sq_offset);
-	ring_place(&qp->rq, session, qp->rq_offset);
-	return 0;
+	return err;
 }
 
 static void create_call(void *arg)
@@ -105,6 +115,7 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	if (qp == NULL)
 		return NULL;
 	qp->session = session;
+	qp->type = (enum tp_qp_type)request->create_qp.type;
 	qp->max_send_wr = request->create_qp.max_send_wr;
 	qp->max_recv_wr = request->create_qp.max_recv_wr;
 	qp->max_send_sge =
@@ -112,14 +123,22 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	qp->max_recv_sge =
 		request->create_qp.max_recv_sge == 0 ? 1 : request->create_qp.max_recv_sge;
 	qp->max_inline_bytes = request->create_qp.max_inline_bytes;
-	qp->sq.depth = round_depth(qp->max_send_wr);
-	qp->rq.depth = round_depth(qp->max_recv_wr);
+	qp->sq.depth = vd_ring_depth(qp->max_send_wr);
 	qp->sq.slot_bytes = tp_send_slot_bytes(qp->max_send_sge, qp->max_inline_bytes);
-	qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
+	if (request->create_qp.srq == 0) {
+		qp->rq.depth = vd_ring_depth(qp->max_recv_wr);
+		qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
+	}
+	TAILQ_INIT(&qp->members);
 	qp->note.session = session;
 	qp->note.cookie = request->create_qp.cookie;
 	qp->note.comp_fd = -1;
 	return qp;
+}
+
+static uint32_t port_mtu_bytes(const struct vd_session *session)
+{
+	return 128u << vd_device_mtu(&session->vd->devices[session->device]);
 }
 
 static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
@@ -127,14 +146,16 @@ static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 	struct qp_call call = {.session = qp->session, .qp = qp};
 
 	call.init = (struct tp_qp_init){
-		.type = TP_QPT_RC,
+		.type = qp->type,
 		.pd = qp->pd->number,
 		.sq_depth = qp->sq.depth,
 		.rq_depth = qp->rq.depth,
 		.max_send_sge = qp->max_send_sge,
 		.max_recv_sge = qp->max_recv_sge,
 		.max_inline_bytes = qp->max_inline_bytes,
+		.ud_mtu_bytes = port_mtu_bytes(qp->session),
 		.sq_sig_all = sq_sig_all != 0,
+		.srq = qp->srq != NULL ? qp->srq->tp_srq : NULL,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
 		.cookie = qp,
@@ -165,12 +186,14 @@ int vd_op_create_qp(
 	struct vd_pd *pd = vd_table_get(&session->pds, request->create_qp.pd);
 	struct vd_cq *send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
 	struct vd_cq *recv_cq = vd_table_get(&session->cqs, request->create_qp.recv_cq);
+	struct vd_srq *srq = vd_table_get(&session->srqs, request->create_qp.srq);
 	int err = check_create(session, request);
 	struct vd_qp *qp;
 
 	if (err != 0)
 		return err;
-	if (pd == NULL || send_cq == NULL || recv_cq == NULL)
+	if (pd == NULL || send_cq == NULL || recv_cq == NULL ||
+		(srq == NULL && request->create_qp.srq != 0))
 		return -EINVAL;
 	qp = new_qp(session, request);
 	if (qp == NULL)
@@ -178,6 +201,7 @@ int vd_op_create_qp(
 	qp->pd = pd;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
+	qp->srq = srq;
 	err = vd_table_add(&session->qps, qp, &qp->handle);
 	if (err != 0)
 		goto free_qp;
@@ -187,17 +211,18 @@ int vd_op_create_qp(
 		goto del_handle;
 	err = create_at_worker(qp, request->create_qp.sq_sig_all);
 	if (err != 0)
-		goto free_rings;
+		goto free_queues;
 	pd->refs++;
 	send_cq->refs++;
 	recv_cq->refs++;
+	if (srq != NULL)
+		srq->refs++;
 	session->vd->stats.qps++;
 	fill_reply(qp, &answer->reply);
 	return 0;
 
-free_rings:
-	vd_shm_free(&session->shm, qp->sq_offset);
-	vd_shm_free(&session->shm, qp->rq_offset);
+free_queues:
+	free_rings(qp);
 del_handle:
 	vd_table_del(&session->qps, qp->handle);
 free_qp:
@@ -224,14 +249,17 @@ int vd_op_destroy_qp(
 	(void)answer;
 	if (qp == NULL)
 		return -EINVAL;
+	if (!TAILQ_EMPTY(&qp->members))
+		return -EBUSY; /* as Linux does: it has to be detached from its groups first */
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->qps, qp->handle);
-	vd_shm_free(&session->shm, qp->sq_offset);
-	vd_shm_free(&session->shm, qp->rq_offset);
+	free_rings(qp);
 	vd_release_link(vd, qp->link);
 	qp->pd->refs--;
 	qp->send_cq->refs--;
 	qp->recv_cq->refs--;
+	if (qp->srq != NULL)
+		qp->srq->refs--;
 	vd->stats.qps--;
 	free(qp);
 	return 0;
@@ -251,6 +279,9 @@ static int check_modify(const struct vd_session *session, const struct vc_qp_att
 	if (((mask & TP_QP_STATE) != 0 && attr->state > TP_QPS_ERR) ||
 		((mask & TP_QP_CUR_STATE) != 0 && attr->cur_state > TP_QPS_ERR))
 		return -EINVAL;
+	/* IBTA vol. 1, 10.2.5: the upper half of the Q_Keys is the system's own, QP 1's among them. */
+	if ((mask & TP_QP_QKEY) != 0 && (attr->qkey & CONTROLLED_QKEY) != 0 && session->uid != 0)
+		return -EPERM;
 	if ((mask & TP_QP_PORT) != 0 && attr->port != 1)
 		return -EINVAL;
 	if ((mask & TP_QP_PKEY_INDEX) != 0 && attr->pkey_index != 0)
@@ -334,13 +365,14 @@ static void modify_resolved(struct vd_resolving *resolving, int status, void *li
 {
 	const struct vc_request *request = &resolving->request;
 	struct vd *vd = resolving->vd;
+	struct vd_answer answer = {0};
 
 	if (status == 0) {
 		status = modify(resolving->obj, &request->modify_qp.attr, link);
 		if (status != 0)
 			vd_release_link(vd, link);
 	}
-	vd_answer_later(resolving->session, request, status, 0);
+	vd_answer_later(resolving->session, request, status, &answer);
 }
 
 int vd_op_modify_qp(
@@ -396,7 +428,8 @@ static void fill_query(const struct vd_qp *qp, const struct tp_qp_attr *in, stru
 		.rq_psn = in->rq_psn,
 		.sq_psn = in->sq_psn,
 		.dest_qpn = in->dest_qpn,
-		.path_mtu = mtu_code(in->mtu_bytes),
+		.path_mtu = mtu_code(
+			qp->type == TP_QPT_UD ? port_mtu_bytes(qp->session) : in->mtu_bytes),
 		.timeout = in->timeout,
 		.retry_cnt = in->retry_cnt,
 		.rnr_retry = in->rnr_retry,

@@ -53,6 +53,14 @@ static const struct op {
 	[VC_DESTROY_QP] = {vd_op_destroy_qp, NEED_VERBS, UP_TO(object)},
 	[VC_CREATE_AH] = {vd_op_create_ah, NEED_VERBS, UP_TO(create_ah)},
 	[VC_DESTROY_AH] = {vd_op_destroy_ah, NEED_VERBS, UP_TO(object)},
+	[VC_CREATE_SRQ] = {vd_op_create_srq, NEED_VERBS, UP_TO(create_srq)},
+	[VC_MODIFY_SRQ] = {vd_op_modify_srq, NEED_VERBS, UP_TO(modify_srq)},
+	[VC_QUERY_SRQ] = {vd_op_query_srq, NEED_VERBS, UP_TO(object)},
+	[VC_DESTROY_SRQ] = {vd_op_destroy_srq, NEED_VERBS, UP_TO(object)},
+	[VC_ALLOC_MW] = {vd_op_alloc_mw, NEED_VERBS, UP_TO(alloc_mw)},
+	[VC_DEALLOC_MW] = {vd_op_dealloc_mw, NEED_VERBS, UP_TO(object)},
+	[VC_ATTACH_MCAST] = {vd_op_attach_mcast, NEED_VERBS, UP_TO(mcast)},
+	[VC_DETACH_MCAST] = {vd_op_detach_mcast, NEED_VERBS, UP_TO(mcast)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
@@ -69,6 +77,8 @@ static const struct op {
 	[VC_CM_MIGRATE] = {vd_op_cm_migrate, NEED_CM, UP_TO(cm_migrate)},
 	[VC_CM_INIT_QP_ATTR] = {vd_op_cm_init_qp_attr, NEED_CM, UP_TO(cm_init_attr)},
 	[VC_CM_QUERY_ID] = {vd_op_cm_query_id, NEED_CM, UP_TO(object)},
+	[VC_CM_JOIN_MCAST] = {vd_op_cm_join_mcast, NEED_CM, UP_TO(cm_mcast)},
+	[VC_CM_LEAVE_MCAST] = {vd_op_cm_leave_mcast, NEED_CM, UP_TO(cm_mcast)},
 };
 
 /* ---- answers ---- */
@@ -134,12 +144,10 @@ static void finish(struct vd_session *session, const struct vc_request *request,
 	send_answer(session, answer);
 }
 
-void vd_answer_later(
-	struct vd_session *session, const struct vc_request *request, int status, uint32_t handle)
+void vd_answer_later(struct vd_session *session, const struct vc_request *request, int status,
+	struct vd_answer *answer)
 {
-	struct vd_answer answer = {.reply.object.handle = handle};
-
-	finish(session, request, &answer, status);
+	finish(session, request, answer, status);
 	if (session->serving)
 		return;
 	if (session->doomed)
@@ -323,7 +331,9 @@ static void session_tables(struct vd_session *session)
 
 	vd_table_init(&session->pds, limits->max_pds);
 	vd_table_init(&session->mrs, limits->max_mrs);
+	vd_table_init(&session->mws, limits->max_mws);
 	vd_table_init(&session->cqs, limits->max_cqs);
+	vd_table_init(&session->srqs, limits->max_srqs);
 	vd_table_init(&session->qps, limits->max_qps);
 	vd_table_init(&session->ahs, limits->max_ahs);
 	vd_table_init(&session->comp_channels, limits->max_channels);
@@ -509,7 +519,9 @@ void vd_session_kill(struct vd_session *session)
 	}
 	vd_table_fini(&session->pds);
 	vd_table_fini(&session->mrs);
+	vd_table_fini(&session->mws);
 	vd_table_fini(&session->cqs);
+	vd_table_fini(&session->srqs);
 	vd_table_fini(&session->qps);
 	vd_table_fini(&session->ahs);
 	vd_table_fini(&session->comp_channels);

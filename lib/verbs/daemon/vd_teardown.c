@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vd_internal.h"
+#include "vd_mcast.h"
 
 /* In the worker's thread: nothing of the client is used there from now on. */
 static void worker_call(void *arg)
@@ -13,14 +13,27 @@ static void worker_call(void *arg)
 	struct vd_worker *worker = &session->vd->workers[session->worker];
 	struct tp *tp = vd_tp(session);
 	struct vd_qp *qp;
+	struct vd_srq *srq;
+	struct vd_ah *ah;
+	struct vd_mw *mw;
 	struct vd_mr *mr;
 	struct vd_cq *cq;
 	uint32_t i;
 
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		vd_worker_forget_members(qp);
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
 	}
+	for (i = 0; (srq = vd_table_next(&session->srqs, &i)) != NULL;) {
+		vd_worker_forget_srq(worker, srq);
+		(void)tp_srq_destroy(tp, srq->tp_srq);
+	}
+	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
+		(void)tp_ah_destroy(tp, ah->number);
+	/* Regions stay while windows are bound to them. */
+	for (i = 0; (mw = vd_table_next(&session->mws, &i)) != NULL;)
+		(void)tp_mw_destroy(tp, mw->rkey);
 	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
 		(void)tp_mr_destroy(tp, mr->key);
 	for (i = 0; (cq = vd_table_next(&session->cqs, &i)) != NULL;)
@@ -49,14 +62,18 @@ void vd_objects_free(struct vd_session *session)
 	uint32_t i;
 
 	vd_call(session, worker_call, session);
-	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;)
+	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		vd_members_free(qp);
 		vd_release_link(vd, qp->link);
+	}
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
-		vd_release_link(vd, ah->av.link);
+		vd_release_link(vd, ah->link);
 	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)
 		close(channel->fd);
 	vd->stats.qps -= free_all(&session->qps);
+	vd->stats.srqs -= free_all(&session->srqs);
 	vd->stats.mrs -= free_all(&session->mrs);
+	vd->stats.mws -= free_all(&session->mws);
 	vd->stats.cqs -= free_all(&session->cqs);
 	vd->stats.ahs -= free_all(&session->ahs);
 	vd->stats.comp_channels -= free_all(&session->comp_channels);

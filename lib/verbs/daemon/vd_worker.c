@@ -88,21 +88,27 @@ static void break_qp(struct vd_worker *worker, struct vd_qp *qp)
 	TAILQ_INSERT_TAIL(&worker->broken, qp, broken_link);
 }
 
-/* The slot of the next work request, NULL: none, or the client's index is impossible. */
-static const uint8_t *next_slot(struct vd_worker *worker, struct vd_qp *qp, struct vd_ring *ring)
+/* Where the next work request lies; 0: none, -EINVAL: the client's index is impossible. */
+static int next_slot(struct vd_ring *ring, const uint8_t **slot)
 {
-	uint32_t prod;
+	uint32_t prod = __atomic_load_n(&ring->queue->prod, __ATOMIC_ACQUIRE);
 
-	if (qp->broken)
-		return NULL;
-	prod = __atomic_load_n(&ring->queue->prod, __ATOMIC_ACQUIRE);
-	if (prod - ring->cons > ring->depth || prod - ring->cons < ring->fetched - ring->cons) {
-		break_qp(worker, qp);
-		return NULL;
-	}
+	if (prod - ring->cons > ring->depth || prod - ring->cons < ring->fetched - ring->cons)
+		return -EINVAL;
 	if (prod == ring->fetched)
-		return NULL;
-	return ring->slots + (size_t)(ring->fetched++ & (ring->depth - 1)) * ring->slot_bytes;
+		return 0;
+	*slot = ring->slots + (size_t)(ring->fetched++ & (ring->depth - 1)) * ring->slot_bytes;
+	return 1;
+}
+
+/* The same of a queue pair's queue: NULL: none, or it is broken. */
+static const uint8_t *next_of_qp(struct vd_worker *worker, struct vd_qp *qp, struct vd_ring *ring)
+{
+	const uint8_t *slot = NULL;
+
+	if (!qp->broken && next_slot(ring, &slot) < 0)
+		break_qp(worker, qp);
+	return slot;
 }
 
 /* Copies from memory that changes under us; the compiler may not read the source again afterwards.
@@ -117,7 +123,7 @@ static int send_fetch(void *env, void *qp_cookie, struct tp_send_wqe *slot, uint
 {
 	struct vd_worker *worker = worker_of(env);
 	struct vd_qp *qp = qp_cookie;
-	const uint8_t *from = next_slot(worker, qp, &qp->sq);
+	const uint8_t *from = next_of_qp(worker, qp, &qp->sq);
 	size_t body;
 	bool ok;
 
@@ -142,28 +148,35 @@ static int send_fetch(void *env, void *qp_cookie, struct tp_send_wqe *slot, uint
 	return 1;
 }
 
-static int recv_fetch(void *env, void *qp_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+/* Copies a receive work request, whose slot is free at once. */
+static int take_recv(struct vd_worker *worker, struct vd_ring *ring, uint32_t max_sge,
+	const uint8_t *from, struct tp_recv_wqe *slot, uint32_t slot_bytes)
 {
-	struct vd_worker *worker = worker_of(env);
-	struct vd_qp *qp = qp_cookie;
-	const uint8_t *from = next_slot(worker, qp, &qp->rq);
 	struct tp_sge *sge = (struct tp_sge *)(slot + 1);
 	int rc = 1;
 
-	if (from == NULL)
-		return 0;
 	copy_once(slot, from, sizeof(*slot));
-	if (slot->num_sge > qp->max_recv_sge ||
-		sizeof(*slot) + slot->num_sge * sizeof(*sge) > slot_bytes) {
+	if (slot->num_sge > max_sge || sizeof(*slot) + slot->num_sge * sizeof(*sge) > slot_bytes) {
 		count(&worker->counters.bad_wqes);
 		slot->num_sge = 0;
 		rc = -EINVAL;
 	} else {
 		copy_once(sge, from + sizeof(*slot), slot->num_sge * sizeof(*sge));
 	}
-	qp->rq.cons = qp->rq.fetched;
-	__atomic_store_n(&qp->rq.queue->cons, qp->rq.cons, __ATOMIC_RELEASE);
+	ring->cons = ring->fetched;
+	__atomic_store_n(&ring->queue->cons, ring->cons, __ATOMIC_RELEASE);
 	return rc;
+}
+
+static int recv_fetch(void *env, void *qp_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+{
+	struct vd_worker *worker = worker_of(env);
+	struct vd_qp *qp = qp_cookie;
+	const uint8_t *from = next_of_qp(worker, qp, &qp->rq);
+
+	if (from == NULL)
+		return 0;
+	return take_recv(worker, &qp->rq, qp->max_recv_sge, from, slot, slot_bytes);
 }
 
 static void send_retire(void *env, void *qp_cookie, uint32_t n)
@@ -225,6 +238,51 @@ static void event(void *env, void *qp_cookie, enum tp_event event_type)
 	vd_note_async(worker_of(env), &qp->note, types[event_type]);
 }
 
+/* ---- shared receive queues ---- */
+
+static void break_srq(struct vd_worker *worker, struct vd_srq *srq)
+{
+	if (srq->broken)
+		return;
+	srq->broken = true;
+	count(&worker->counters.bad_indices);
+	vd_note_async(worker, &srq->note, IBV_EVENT_SRQ_ERR);
+}
+
+/* IBTA vol. 1, 10.2.9: queue pairs that need something of a queue in error go to error themselves. */
+static int srq_fetch(void *env, void *srq_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+{
+	struct vd_worker *worker = worker_of(env);
+	struct vd_srq *srq = srq_cookie;
+	const uint8_t *from = NULL;
+	int rc = srq->broken ? -EINVAL : next_slot(&srq->ring, &from);
+
+	if (rc > 0)
+		return take_recv(worker, &srq->ring, srq->max_sge, from, slot, slot_bytes);
+	if (rc < 0)
+		break_srq(worker, srq);
+	return rc;
+}
+
+static uint32_t srq_posted(void *env, void *srq_cookie)
+{
+	struct vd_srq *srq = srq_cookie;
+	uint32_t posted = __atomic_load_n(&srq->ring.queue->prod, __ATOMIC_ACQUIRE) - srq->ring.cons;
+
+	if (posted <= srq->ring.depth)
+		return posted;
+	break_srq(worker_of(env), srq);
+	return 0;
+}
+
+static void srq_event(void *env, void *srq_cookie, enum tp_event event_type)
+{
+	struct vd_srq *srq = srq_cookie;
+
+	if (event_type == TP_EVENT_SRQ_LIMIT)
+		vd_note_async(worker_of(env), &srq->note, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
 void vd_worker_ops(struct tp_ops *ops)
 {
 	ops->mem_read = mem_read;
@@ -234,6 +292,9 @@ void vd_worker_ops(struct tp_ops *ops)
 	ops->send_retire = send_retire;
 	ops->complete = complete;
 	ops->event = event;
+	ops->srq_fetch = srq_fetch;
+	ops->srq_posted = srq_posted;
+	ops->srq_event = srq_event;
 }
 
 /* ---- polling ---- */
@@ -349,6 +410,11 @@ void vd_worker_forget_cq(struct vd_worker *worker, struct vd_cq *cq)
 	vd_note_forget(worker, &cq->note);
 }
 
+void vd_worker_forget_srq(struct vd_worker *worker, struct vd_srq *srq)
+{
+	vd_note_forget(worker, &srq->note);
+}
+
 void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp)
 {
 	qp->session->bell[qp->slot] = NULL;
@@ -368,6 +434,7 @@ static void ring_reset(struct vd_ring *ring)
 void vd_worker_reset_qp(struct vd_qp *qp)
 {
 	ring_reset(&qp->sq);
-	ring_reset(&qp->rq);
+	if (qp->srq == NULL)
+		ring_reset(&qp->rq);
 	qp->broken = false;
 }

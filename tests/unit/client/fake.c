@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -15,6 +16,8 @@
 #include "fake.h"
 
 #define SHM_BYTES (16u << 20)
+
+uint32_t fake_cap_flags = IBV_DEVICE_UD_AV_PORT_ENFORCE;
 
 int fake_pair(int *theirs)
 {
@@ -46,6 +49,7 @@ static void complete(struct fake_cq *cq, const struct tp_cqe *cqe)
 	if (cq->prod - __atomic_load_n(&cq->ring->cons, __ATOMIC_ACQUIRE) >= cq->depth)
 		abort(); /* a test made its queue too small */
 	memcpy(slot, cqe, offsetof(struct tp_cqe, seq));
+	slot->timestamp_ns = cqe->timestamp_ns;
 	__atomic_store_n(&slot->seq, ++cq->prod, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	armed = __atomic_load_n(&cq->ring->armed, __ATOMIC_RELAXED);
@@ -53,6 +57,14 @@ static void complete(struct fake_cq *cq, const struct tp_cqe *cqe)
 		return;
 	__atomic_store_n(&cq->ring->armed, VC_ARM_NONE, __ATOMIC_RELAXED);
 	(void)!send(cq->comp_fd, &msg, sizeof(msg), MSG_NOSIGNAL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static struct fake_qp *find_qp(struct fake *f, uint32_t qpn)
@@ -83,25 +95,85 @@ static uint32_t gather(const struct tp_send_wqe *wqe, uint8_t *to)
 	return n;
 }
 
-static void scatter(const struct tp_recv_wqe *wqe, const uint8_t *from, uint32_t bytes)
+/* Returns how many bytes had room. */
+static uint32_t scatter(const struct tp_recv_wqe *wqe, const uint8_t *from, uint32_t bytes)
 {
 	const struct tp_sge *sge = (const void *)(wqe + 1);
+	uint32_t done = 0;
 
-	for (uint32_t i = 0; i < wqe->num_sge && bytes > 0; i++) {
-		uint32_t n = bytes < sge[i].bytes ? bytes : sge[i].bytes;
+	for (uint32_t i = 0; i < wqe->num_sge && done < bytes; i++) {
+		uint32_t n = bytes - done < sge[i].bytes ? bytes - done : sge[i].bytes;
 
-		memcpy((void *)(uintptr_t)sge[i].addr, from, n);
-		from += n;
-		bytes -= n;
+		memcpy((void *)(uintptr_t)sge[i].addr, from + done, n);
+		done += n;
 	}
+	return done;
 }
 
-/* False: the peer has no receive posted, try again later. */
+/* The next receive request of a queue pair or of its shared queue; NULL: none is posted. */
+static const struct tp_recv_wqe *next_recv(const struct fake_qp *qp)
+{
+	const struct fake_srq *srq = qp->srq;
+
+	if (srq != NULL)
+		return srq->cons == __atomic_load_n(&srq->queue->prod, __ATOMIC_ACQUIRE) ? NULL :
+			slot_of(srq->queue, srq->cons, srq->depth, srq->slot_bytes);
+	return qp->rq_cons == __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE) ? NULL :
+		slot_of(qp->rq, qp->rq_cons, qp->rq_depth, qp->rq_slot);
+}
+
+static void raise_srq_limit(struct fake *f, struct fake_srq *srq)
+{
+	struct vc_async_msg msg = {.type = IBV_EVENT_SRQ_LIMIT_REACHED, .cookie = srq->cookie};
+
+	srq->limit = 0; /* once per arming */
+	for (int i = 0; i < FAKE_MAX; i++)
+		if (srq >= f->sessions[i].srqs && srq < f->sessions[i].srqs + FAKE_MAX)
+			(void)!send(f->sessions[i].async_fd, &msg, sizeof(msg), 0);
+}
+
+static void consume_recv(struct fake *f, struct fake_qp *qp)
+{
+	struct fake_srq *srq = qp->srq;
+
+	if (srq == NULL) {
+		__atomic_store_n(&qp->rq->cons, ++qp->rq_cons, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&srq->queue->cons, ++srq->cons, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&srq->queue->prod, __ATOMIC_ACQUIRE) - srq->cons < srq->limit)
+		raise_srq_limit(f, srq);
+}
+
+/* What lies before a datagram: an IPv4 header from 10.0.0.9 to 10.0.0.1, class 0x20, in the last 20 of 40 bytes. */
+static uint32_t put_grh(uint8_t *grh)
+{
+	static const uint8_t ip4[20] = {0x45, 0x20, [12] = 10, 0, 0, 9, 10, 0, 0, 1};
+
+	memset(grh, 0, FAKE_GRH_BYTES);
+	memcpy(grh + FAKE_GRH_BYTES - sizeof(ip4), ip4, sizeof(ip4));
+	return FAKE_GRH_BYTES;
+}
+
+/* The queue pair a request goes to, NULL: nobody takes it. A datagram names it, with its key. */
+static struct fake_qp *peer_of(struct fake *f, const struct fake_qp *qp, const struct tp_send_wqe *wqe)
+{
+	struct fake_qp *peer;
+
+	if (qp->type != IBV_QPT_UD)
+		return find_qp(f, qp->dest_qpn);
+	if (wqe->ud.ah <= FAKE_AH_NUMBER || wqe->ud.ah > FAKE_AH_NUMBER + f->ahs)
+		abort(); /* the number of no address handle */
+	peer = find_qp(f, wqe->ud.qpn);
+	return peer != NULL && peer->qkey == wqe->ud.qkey ? peer : NULL;
+}
+
+/* False: the peer of a reliable connection has no receive posted, try again later. */
 static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_send_wqe *wqe)
 {
 	static uint8_t data[1 << 16];
-	struct fake_qp *peer = find_qp(f, qp->dest_qpn);
-	uint32_t bytes = gather(wqe, data);
+	struct fake_qp *peer = peer_of(f, qp, wqe);
+	uint32_t head = qp->type == IBV_QPT_UD ? put_grh(data) : 0, bytes = head + gather(wqe, data + head);
 	const struct tp_recv_wqe *recv_wqe;
 	struct tp_cqe cqe = {.opcode = TP_WC_OP_RECV, .bytes = bytes};
 
@@ -109,21 +181,42 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 		memcpy((void *)(uintptr_t)wqe->remote_addr, data, bytes);
 		return true;
 	}
-	if (peer == NULL || peer->rq_cons == __atomic_load_n(&peer->rq->prod, __ATOMIC_ACQUIRE))
-		return false;
-	recv_wqe = slot_of(peer->rq, peer->rq_cons, peer->rq_depth, peer->rq_slot);
-	scatter(recv_wqe, data, bytes);
+	if (wqe->opcode == TP_WR_BIND_MW || wqe->opcode == TP_WR_LOCAL_INV) {
+		f->key_work = *wqe;
+		return true;
+	}
+	recv_wqe = peer != NULL ? next_recv(peer) : NULL;
+	if (recv_wqe == NULL)
+		return qp->type != IBV_QPT_RC;
+	if (scatter(recv_wqe, data, bytes) < bytes)
+		cqe.status = TP_WC_LOC_LEN_ERR;
 	cqe.wr_id = recv_wqe->wr_id;
 	cqe.qpn = peer->qpn;
 	cqe.src_qpn = qp->qpn;
 	cqe.solicited = (wqe->flags & TP_SEND_SOLICITED) != 0;
-	if (wqe->opcode == TP_WR_SEND_IMM) {
-		cqe.flags = TP_WC_WITH_IMM;
+	cqe.timestamp_ns = now_ns();
+	cqe.flags = head != 0 ? TP_WC_GRH : 0;
+	if (wqe->opcode == TP_WR_SEND_IMM || wqe->opcode == TP_WR_SEND_INV) {
+		cqe.flags |= wqe->opcode == TP_WR_SEND_IMM ? TP_WC_WITH_IMM : TP_WC_WITH_INV;
 		cqe.imm = wqe->imm;
 	}
-	__atomic_store_n(&peer->rq->cons, ++peer->rq_cons, __ATOMIC_RELEASE);
+	consume_recv(f, peer);
 	complete(peer->recv_cq, &cqe);
 	return true;
+}
+
+static uint16_t completion_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case TP_WR_WRITE:
+		return TP_WC_OP_WRITE;
+	case TP_WR_BIND_MW:
+		return TP_WC_OP_BIND_MW;
+	case TP_WR_LOCAL_INV:
+		return TP_WC_OP_LOCAL_INV;
+	default:
+		return TP_WC_OP_SEND;
+	}
 }
 
 static void serve_sends(struct fake *f, struct fake_qp *qp)
@@ -133,7 +226,7 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn};
 		bool flush = qp->state == IBV_QPS_ERR, signaled = qp->sig_all || (wqe->flags & TP_SEND_SIGNALED) != 0;
 
-		cqe.opcode = wqe->opcode == TP_WR_WRITE ? TP_WC_OP_WRITE : TP_WC_OP_SEND;
+		cqe.opcode = completion_of(wqe->opcode);
 		if (flush)
 			cqe.status = TP_WC_WR_FLUSH_ERR;
 		else if (qp->state != IBV_QPS_RTS || !deliver(f, qp, wqe))
@@ -146,7 +239,7 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 
 static void flush_receives(struct fake_qp *qp)
 {
-	while (qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
+	while (qp->srq == NULL && qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
 		const struct tp_recv_wqe *wqe = slot_of(qp->rq, qp->rq_cons, qp->rq_depth, qp->rq_slot);
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn, .opcode = TP_WC_OP_RECV,
 			.status = TP_WC_WR_FLUSH_ERR};
@@ -179,7 +272,8 @@ static void fill_device(struct vc_device_attr *d)
 		.max_recv_wr = 1024, .max_sge = FAKE_MAX_SGE, .max_cq = FAKE_MAX, .max_cqe = FAKE_MAX_CQE,
 		.max_mr = 64, .max_pd = 64, .max_ah = 64, .max_qp_rd_atomic = 16, .max_qp_init_rd_atomic = 16,
 		.max_inline_bytes = FAKE_INLINE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_1024,
-		.gid_count = 3, .port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
+		.max_srq = FAKE_MAX, .max_srq_wr = 512, .max_srq_sge = FAKE_MAX_SGE, .max_mcast_grp = 8,
+		.max_mcast_qp_attach = 4, .max_mw = 64, .cap_flags = fake_cap_flags, .gid_count = 3, .port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
 }
 
 /* Entry 0: fe80::..., 1: 10.0.0.1, 2: empty. */
@@ -272,24 +366,24 @@ static int create_qp(struct fake_session *s, const struct vc_request *q, struct 
 	while (s->qps[i].used)
 		if (++i == FAKE_MAX)
 			return -ENOMEM;
-	if (q->create_qp.type != IBV_QPT_RC)
-		return -EOPNOTSUPP;
 	if (q->create_qp.max_send_sge > FAKE_MAX_SGE || q->create_qp.max_inline_bytes > FAKE_INLINE)
 		return -EINVAL;
 	qp = &s->qps[i];
 	*qp = (struct fake_qp){.used = true, .sig_all = q->create_qp.sq_sig_all != 0, .cookie = q->create_qp.cookie,
+		.type = q->create_qp.type, .srq = q->create_qp.srq != 0 ? &s->srqs[q->create_qp.srq - 1] : NULL,
 		.qpn = next_qpn++, .sq_depth = pow2(q->create_qp.max_send_wr),
 		.rq_depth = pow2(q->create_qp.max_recv_wr),
 		.send_cq = &s->cqs[q->create_qp.send_cq - 1], .recv_cq = &s->cqs[q->create_qp.recv_cq - 1],
 		.sq_slot = tp_send_slot_bytes(q->create_qp.max_send_sge, q->create_qp.max_inline_bytes),
 		.rq_slot = tp_recv_slot_bytes(q->create_qp.max_recv_sge)};
 	qp->sq = shm_alloc(s, sizeof(*qp->sq) + qp->sq_depth * qp->sq_slot, &r->qp.sq_offset);
-	qp->rq = shm_alloc(s, sizeof(*qp->rq) + qp->rq_depth * qp->rq_slot, &r->qp.rq_offset);
+	if (qp->srq == NULL)
+		qp->rq = shm_alloc(s, sizeof(*qp->rq) + qp->rq_depth * qp->rq_slot, &r->qp.rq_offset);
 	r->qp.handle = (uint32_t)i + 1;
 	r->qp.qpn = qp->qpn;
 	r->qp.slot = (uint32_t)i + 200; /* not in the first word of bits */
 	r->qp.sq_depth = qp->sq_depth;
-	r->qp.rq_depth = qp->rq_depth;
+	r->qp.rq_depth = qp->srq == NULL ? qp->rq_depth : 0;
 	r->qp.sq_slot_bytes = qp->sq_slot;
 	r->qp.rq_slot_bytes = qp->rq_slot;
 	r->qp.max_send_sge = q->create_qp.max_send_sge;
@@ -305,13 +399,81 @@ static int modify_qp(struct fake_session *s, const struct vc_request *q)
 
 	if ((attr->mask & IBV_QP_DEST_QPN) != 0)
 		qp->dest_qpn = attr->dest_qpn;
+	if ((attr->mask & IBV_QP_QKEY) != 0)
+		qp->qkey = attr->qkey;
 	if ((attr->mask & IBV_QP_STATE) != 0)
 		qp->state = attr->state;
 	if (qp->state == IBV_QPS_RESET) {
 		qp->sq->cons = qp->sq_cons = qp->sq->prod;
-		qp->rq->cons = qp->rq_cons = qp->rq->prod;
+		if (qp->srq == NULL)
+			qp->rq->cons = qp->rq_cons = qp->rq->prod;
 	}
 	return 0;
+}
+
+/* ---- shared receive queues ---- */
+
+static int create_srq(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
+{
+	struct fake_srq *srq;
+	int i = 0;
+
+	while (s->srqs[i].used)
+		if (++i == FAKE_MAX)
+			return -ENOMEM;
+	if (q->create_srq.max_sge > FAKE_MAX_SGE || q->create_srq.max_wr == 0)
+		return -EINVAL;
+	srq = &s->srqs[i];
+	*srq = (struct fake_srq){.used = true, .cookie = q->create_srq.cookie, .depth = pow2(q->create_srq.max_wr),
+		.slot_bytes = tp_recv_slot_bytes(q->create_srq.max_sge)};
+	srq->queue = shm_alloc(s, sizeof(*srq->queue) + srq->depth * srq->slot_bytes, &r->srq.offset);
+	r->srq.handle = (uint32_t)i + 1;
+	r->srq.depth = srq->depth;
+	r->srq.slot_bytes = srq->slot_bytes;
+	r->srq.max_sge = q->create_srq.max_sge;
+	return 0;
+}
+
+static int destroy_srq(struct fake_session *s, struct fake_srq *srq)
+{
+	for (int k = 0; k < FAKE_MAX; k++)
+		if (s->qps[k].used && s->qps[k].srq == srq)
+			return -EBUSY;
+	srq->used = false;
+	return 0;
+}
+
+static struct fake_qp *mcast_qp(struct fake_session *s, const struct vc_request *q)
+{
+	return &s->qps[q->mcast.qp - 1];
+}
+
+/* False: not one of them. */
+static bool serve_shared(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
+{
+	switch (q->op) {
+	case VC_CREATE_SRQ:
+		r->status = create_srq(s, q, r);
+		return true;
+	case VC_MODIFY_SRQ:
+		s->srqs[q->modify_srq.handle - 1].limit = q->modify_srq.limit;
+		return true;
+	case VC_QUERY_SRQ:
+		r->srq.limit = s->srqs[q->object.handle - 1].limit;
+		return true;
+	case VC_DESTROY_SRQ:
+		r->status = destroy_srq(s, &s->srqs[q->object.handle - 1]);
+		return true;
+	case VC_ATTACH_MCAST:
+		mcast_qp(s, q)->groups++;
+		return true;
+	case VC_DETACH_MCAST:
+		r->status = mcast_qp(s, q)->groups == 0 ? -EINVAL : 0;
+		mcast_qp(s, q)->groups -= r->status == 0 ? 1 : 0;
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Requests that only make, take away or tell. False: not one of them. */
@@ -344,8 +506,17 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 	case VC_DEREG_MR:
 		f->mrs--;
 		return true;
+	case VC_ALLOC_MW:
+		r->mr.handle = ++f->mws;
+		r->mr.key = 0x7fe00 + q->alloc_mw.type;
+		return true;
+	case VC_DEALLOC_MW:
+		f->mws--;
+		return true;
 	case VC_CREATE_AH:
-		r->object.handle = ++f->ahs;
+		r->ah.handle = ++f->ahs;
+		r->ah.number = FAKE_AH_NUMBER + f->ahs;
+		f->av = q->create_ah.av;
 		return true;
 	case VC_DESTROY_AH:
 		f->ahs--;
@@ -358,7 +529,8 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 		s->cqs[q->object.handle - 1].used = false;
 		return true;
 	case VC_DESTROY_QP:
-		s->qps[q->object.handle - 1].used = false;
+		r->status = s->qps[q->object.handle - 1].groups != 0 ? -EBUSY : 0; /* IB o10-2.2.3 */
+		s->qps[q->object.handle - 1].used = r->status != 0;
 		return true;
 	default:
 		return false;
@@ -370,7 +542,7 @@ static void serve(struct fake *f, struct fake_session *s, const struct vc_reques
 	struct vc_reply *r = &a->reply;
 	uint32_t i = 0;
 
-	if (serve_simple(f, s, q, a))
+	if (serve_simple(f, s, q, a) || serve_shared(s, q, r))
 		return;
 	switch (q->op) {
 	case VC_HELLO_VERBS:
@@ -400,7 +572,8 @@ static void serve(struct fake *f, struct fake_session *s, const struct vc_reques
 		break;
 	case VC_QUERY_QP:
 		r->qp_attr = (struct vc_qp_attr){.state = s->qps[q->object.handle - 1].state,
-			.dest_qpn = s->qps[q->object.handle - 1].dest_qpn, .path_mtu = IBV_MTU_1024};
+			.dest_qpn = s->qps[q->object.handle - 1].dest_qpn, .path_mtu = IBV_MTU_1024,
+			.qkey = s->qps[q->object.handle - 1].qkey};
 		break;
 	default:
 		fake_cm_serve(f, s, q, a);
@@ -568,17 +741,41 @@ void fake_raise(struct fake *f, uint32_t qpn, uint32_t type)
 	pthread_mutex_unlock(&f->lock);
 }
 
+uint32_t fake_attached(struct fake *f)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int i = 0; i < FAKE_MAX; i++)
+		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
+			n += f->sessions[i].qps[k].used ? f->sessions[i].qps[k].groups : 0;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+uint32_t fake_completions(struct fake *f)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int i = 0; i < FAKE_MAX; i++)
+		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
+			n += f->sessions[i].cqs[k].used ? f->sessions[i].cqs[k].prod : 0;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
 uint32_t fake_objects(struct fake *f)
 {
 	uint32_t n;
 
 	pthread_mutex_lock(&f->lock);
-	n = f->pds + f->mrs + f->ahs;
+	n = f->pds + f->mrs + f->ahs + f->mws;
 	for (int i = 0; i < FAKE_MAX; i++) {
 		n += f->ids[i].used ? 1u : 0u;
 		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
 			n += (f->sessions[i].cqs[k].used ? 1u : 0u) + (f->sessions[i].qps[k].used ? 1u : 0u) +
-				(f->sessions[i].channels[k] != 0 ? 1u : 0u);
+				(f->sessions[i].srqs[k].used ? 1u : 0u) + (f->sessions[i].channels[k] != 0 ? 1u : 0u);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return n;

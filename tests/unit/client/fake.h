@@ -20,6 +20,8 @@
 #define FAKE_MAX_CQE  4096
 #define FAKE_MAX_SGE  4
 #define FAKE_INLINE   96
+#define FAKE_AH_NUMBER 7000        /* the number of address handle n is this plus n */
+#define FAKE_GRH_BYTES 40
 
 struct fake_cq {
 	bool used;
@@ -30,10 +32,18 @@ struct fake_cq {
 	int comp_fd;                       /* -1: no channel */
 };
 
+struct fake_srq {
+	bool used;
+	uint64_t cookie;
+	struct vc_queue *queue;
+	uint32_t depth, slot_bytes, cons, limit;
+};
+
 struct fake_qp {
 	bool used, sig_all;
 	uint64_t cookie;
-	uint32_t qpn, state, dest_qpn;
+	uint32_t type, qpn, state, dest_qpn, qkey, groups;
+	struct fake_srq *srq;
 	struct vc_queue *sq, *rq;
 	uint32_t sq_depth, rq_depth, sq_slot, rq_slot, sq_cons, rq_cons;
 	struct fake_cq *send_cq, *recv_cq;
@@ -47,6 +57,7 @@ struct fake_session {
 	int channels[FAKE_MAX];            /* our ends; 0: free */
 	struct fake_cq cqs[FAKE_MAX];
 	struct fake_qp qps[FAKE_MAX];
+	struct fake_srq srqs[FAKE_MAX];
 };
 
 enum fake_cm_state { FAKE_CM_IDLE, FAKE_CM_LISTEN, FAKE_CM_REQUESTED, FAKE_CM_CONNECTED };
@@ -57,6 +68,7 @@ struct fake_cm_id {
 	uint64_t cookie;
 	uint32_t channel, peer, listener;  /* handles */
 	uint32_t ps, qpn, peer_qpn;
+	int groups;                        /* joined */
 	struct vc_sockaddr src, dst;
 };
 
@@ -67,9 +79,14 @@ struct fake {
 	int listen_fd, stop_fd;
 	struct fake_session sessions[FAKE_MAX];
 	struct fake_cm_id ids[FAKE_MAX];
-	uint32_t pds, mrs, ahs;            /* live objects */
+	uint32_t pds, mrs, ahs, mws;       /* live objects */
+	struct vc_av av;                   /* of the last address handle */
+	struct tp_send_wqe key_work;       /* the last request that worked on keys */
 	uint32_t wakeups;                  /* times a client wrote the eventfd */
 };
+
+/* enum ibv_device_cap_flags of the daemons to come. */
+extern uint32_t fake_cap_flags;
 
 /* Starts the daemon and points ROCED_SOCKET to it. */
 struct fake *fake_start(void);
@@ -77,6 +94,10 @@ struct fake *fake_start(void);
 void fake_stop(struct fake *f);
 /* Sends an asynchronous event of a queue pair. */
 void fake_raise(struct fake *f, uint32_t qpn, uint32_t type);
+/* Groups that queue pairs are attached to. */
+uint32_t fake_attached(struct fake *f);
+/* Completions delivered so far, to the queues there are. */
+uint32_t fake_completions(struct fake *f);
 /* Live objects of all kinds. */
 uint32_t fake_objects(struct fake *f);
 

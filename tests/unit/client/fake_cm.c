@@ -113,6 +113,11 @@ static int accept_id(struct fake *f, struct fake_session *s, struct fake_cm_id *
 	struct vc_cm_event ev = {.type = RDMA_CM_EVENT_CONNECT_RESPONSE, .param = q->cm_conn.param};
 	struct fake_cm_id *peer = id_of(f, id->peer);
 
+	if (id->ps == RDMA_PS_UDP) { /* a service is found, and that is all */
+		ev.type = RDMA_CM_EVENT_ESTABLISHED;
+		ev.av = (struct vc_av){.dgid = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .sgid_index = 1, .hop_limit = 64};
+	}
+
 	id->cookie = q->cm_conn.cookie;
 	id->qpn = q->cm_conn.param.qpn;
 	id->state = FAKE_CM_CONNECTED;
@@ -171,7 +176,9 @@ static int init_attr(const struct fake_cm_id *id, uint32_t state, struct vc_qp_a
 	attr->av.sgid_index = 1;
 	switch (state) {
 	case IBV_QPS_INIT:
-		attr->mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		attr->mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+		attr->mask |= id->ps == RDMA_PS_UDP ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+		attr->qkey = RDMA_UDP_QKEY;
 		return 0;
 	case IBV_QPS_RTR:
 		attr->mask = RTR_MASK;
@@ -182,6 +189,20 @@ static int init_attr(const struct fake_cm_id *id, uint32_t state, struct vc_qp_a
 	default:
 		return -EINVAL;
 	}
+}
+
+/* An IPv4 group; 239.0.0.9 refuses. */
+static int join(struct fake_session *s, struct fake_cm_id *id, const struct vc_request *q)
+{
+	struct vc_cm_event ev = {.type = RDMA_CM_EVENT_MULTICAST_JOIN, .mcast_cookie = q->cm_mcast.cookie,
+		.param = {.qpn = 0xffffff, .qkey = RDMA_UDP_QKEY}, .av = {.dgid = {[10] = 0xff, 0xff}, .sgid_index = 1}};
+
+	if (q->cm_mcast.addr.addr[3] == 9)
+		return -EADDRINUSE;
+	memcpy(ev.av.dgid + 12, q->cm_mcast.addr.addr, 4);
+	id->groups++;
+	emit(s, id, id, &ev);
+	return 0;
 }
 
 /* ---- requests ---- */
@@ -237,6 +258,10 @@ static int serve_id(struct fake *f, struct fake_session *s, struct fake_cm_id *i
 		id->channel = q->cm_migrate.channel;
 		id->cookie = q->cm_migrate.cookie;
 		return 0;
+	case VC_CM_JOIN_MCAST:
+		return join(s, id, q);
+	case VC_CM_LEAVE_MCAST:
+		return id->groups-- > 0 ? 0 : -EADDRNOTAVAIL;
 	case VC_CM_INIT_QP_ATTR:
 		return init_attr(id, q->cm_init_attr.state, &r->qp_attr);
 	default:

@@ -48,13 +48,12 @@ static struct sockaddr_in address(uint8_t first, uint16_t port)
 	return sin;
 }
 
-/* A resolved id on a channel of its own. */
-static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
+static struct rdma_cm_id *resolved_in(struct rdma_event_channel *channel, enum rdma_port_space ps)
 {
 	struct sockaddr_in dst = address(10, 7471);
 	struct rdma_cm_id *id;
 
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_id(channel, &id, NULL, ps), 0);
 	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dst, 2000), 0);
 	expect_and_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(rdma_resolve_route(id, 2000), 0);
@@ -62,17 +61,28 @@ static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
 	return id;
 }
 
-static struct rdma_cm_id *listening(struct rdma_event_channel *channel, void *context)
+/* A resolved id on a channel of its own. */
+static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
+{
+	return resolved_in(channel, RDMA_PS_TCP);
+}
+
+static struct rdma_cm_id *listening_in(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(7471)};
 	struct rdma_cm_id *id;
 
-	assert_int_equal(rdma_create_id(channel, &id, context, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_id(channel, &id, context, ps), 0);
 	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
 	assert_null(id->verbs); /* any device */
 	assert_int_equal(rdma_listen(id, 4), 0);
 	assert_int_equal(ntohs(rdma_get_src_port(id)), 7471);
 	return id;
+}
+
+static struct rdma_cm_id *listening(struct rdma_event_channel *channel, void *context)
+{
+	return listening_in(channel, context, RDMA_PS_TCP);
 }
 
 static void make_qp(struct rdma_cm_id *id)
@@ -163,6 +173,155 @@ static void test_connect(void **state)
 	assert_int_equal(rdma_destroy_id(listener), 0);
 	rdma_destroy_event_channel(ca);
 	rdma_destroy_event_channel(cp);
+}
+
+static void make_datagram_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_UD}, init;
+	struct ibv_qp_attr now;
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_int_equal(id->qp->state, IBV_QPS_RTS); /* needs nobody to be ready */
+	assert_int_equal(ibv_query_qp(id->qp, &now, 0, &init), 0);
+	assert_int_equal(now.qkey, RDMA_UDP_QKEY);
+}
+
+/* Annex A11, IB 12.11 (SIDR): a service is asked for its queue pair, and answers with number, key and way. */
+static void test_datagram_service(void **state)
+{
+	struct rdma_event_channel *ca = rdma_create_event_channel(), *cp = rdma_create_event_channel();
+	struct rdma_conn_param param = {.private_data = "who", .private_data_len = 4};
+	struct rdma_cm_id *listener = listening_in(cp, NULL, RDMA_PS_UDP), *active = resolved_in(ca, RDMA_PS_UDP);
+	struct rdma_cm_id *passive, *refused;
+	struct rdma_cm_event *event;
+
+	(void)state;
+	assert_int_equal(active->qp_type, IBV_QPT_UD);
+	make_datagram_qp(active);
+	assert_int_equal(rdma_connect(active, &param), 0);
+	event = expect(cp, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = event->id;
+	assert_int_equal(passive->qp_type, IBV_QPT_UD);
+	assert_int_equal(event->param.ud.private_data_len, 4);
+	assert_string_equal(event->param.ud.private_data, "who");
+	rdma_ack_cm_event(event);
+	make_datagram_qp(passive);
+	param.private_data = "me";
+	param.private_data_len = 3;
+	assert_int_equal(rdma_accept(passive, &param), 0); /* waits for nothing */
+	event = expect(ca, RDMA_CM_EVENT_ESTABLISHED);
+	assert_int_equal(event->param.ud.qp_num, passive->qp->qp_num);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(event->param.ud.ah_attr.is_global, 1);
+	assert_int_equal(event->param.ud.ah_attr.port_num, 1);
+	assert_int_equal(event->param.ud.ah_attr.grh.sgid_index, 1);
+	assert_int_equal(event->param.ud.ah_attr.grh.dgid.raw[12], 10);
+	assert_string_equal(event->param.ud.private_data, "me");
+	rdma_ack_cm_event(event);
+	assert_int_equal(active->qp->state, IBV_QPS_RTS);
+	/* A refusal leaves the queue pair usable for others. */
+	assert_int_equal(rdma_connect(active, NULL), 0);
+	event = expect(cp, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(rdma_reject(event->id, NULL, 0), 0);
+	expect_and_ack(ca, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(active->qp->state, IBV_QPS_RTS);
+	refused = event->id;
+	rdma_ack_cm_event(event);
+	assert_int_equal(rdma_destroy_id(refused), 0);
+	rdma_destroy_qp(active);
+	rdma_destroy_qp(passive);
+	assert_int_equal(rdma_destroy_id(active), 0);
+	assert_int_equal(rdma_destroy_id(passive), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(ca);
+	rdma_destroy_event_channel(cp);
+}
+
+static struct sockaddr_in group(uint8_t last)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	sin.sin_addr.s_addr = htonl(239u << 24 | last);
+	return sin;
+}
+
+/* A join ends in an event with the way to the group; the queue pair is attached unless it only sends. */
+static void test_multicast(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved_in(channel, RDMA_PS_UDP);
+	struct sockaddr_in one = group(1), two = group(2), taken = group(9), none = group(3);
+	struct rdma_cm_join_mc_attr_ex attr = {.addr = (struct sockaddr *)&two,
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER};
+	struct rdma_cm_event *event;
+
+	make_datagram_qp(id);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&one, channel), 0);
+	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(event->param.ud.private_data, channel);
+	assert_int_equal(event->param.ud.qp_num, 0xffffff);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(event->param.ud.ah_attr.is_global, 1);
+	assert_memory_equal(event->param.ud.ah_attr.grh.dgid.raw + 10, ((uint8_t[]){0xff, 0xff, 239, 0, 0, 1}), 6);
+	rdma_ack_cm_event(event);
+	assert_int_equal(fake_attached(*state), 1);
+	assert_int_equal(rdma_join_multicast_ex(id, &attr, NULL), 0);
+	expect_and_ack(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_int_equal(fake_attached(*state), 1);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&taken, NULL), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS;
+	assert_int_equal(rdma_join_multicast_ex(id, &attr, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), 0);
+	assert_int_equal(fake_attached(*state), 0);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), -1);
+	assert_int_equal(errno, EADDRNOTAVAIL);
+	/* An event of a group left before it was read does not reach the program: the next one does. */
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&none, NULL), 0);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&none), 0);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&one, state), 0);
+	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(event->param.ud.private_data, state);
+	rdma_ack_cm_event(event);
+	rdma_destroy_qp(id); /* with a membership, which it takes along */
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* Queue pairs made on an id take its shared queue, and rdma_post_recv() posts there. */
+static void test_srq(void **state)
+{
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 2, .max_sge = 1}};
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved(channel), *unresolved;
+	char buf[8];
+	struct ibv_mr *mr;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(channel, &unresolved, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_create_srq(unresolved, NULL, &attr), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_destroy_id(unresolved), 0);
+	assert_int_equal(rdma_create_srq(id, NULL, &attr), 0);
+	assert_non_null(id->srq);
+	assert_int_equal(rdma_create_srq(id, NULL, &attr), -1); /* it has one */
+	make_qp(id);
+	assert_ptr_equal(id->qp->srq, id->srq);
+	mr = rdma_reg_msgs(id, buf, sizeof(buf));
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(id, NULL, buf, sizeof(buf), mr), 0);
+	assert_int_equal(rdma_post_recv(id, NULL, buf, sizeof(buf), mr), 0);
+	assert_int_equal(rdma_post_recv(id, NULL, buf, sizeof(buf), mr), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
+	assert_null(id->srq);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
 }
 
 /* A program that moves its QPs itself sees the response and completes the handshake. */
@@ -384,6 +543,7 @@ static void test_getaddrinfo(void **state)
 static void test_devices_and_unsupported(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct ibv_srq_init_attr_ex xrc = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_XRC};
 	struct rdma_cm_id *id = resolved(channel);
 	struct ibv_context **list;
 	int n;
@@ -394,9 +554,9 @@ static void test_devices_and_unsupported(void **state)
 	assert_ptr_equal(list[0], id->verbs);
 	assert_null(list[1]);
 	rdma_free_devices(list);
-	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1);
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(rdma_create_srq(id, NULL, NULL), -1);
+	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1); /* of datagram ids */
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_create_srq_ex(id, &xrc), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(rsocket(AF_INET, SOCK_STREAM, 0), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -461,6 +621,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_resolve, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_connect_without_qp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_datagram_service, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_multicast, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_srq, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reject, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_waits_for_acks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_endpoints, setup, teardown),

@@ -245,6 +245,34 @@ static void op_event(void *env, void *cookie, enum tp_event event)
 	q->events[event]++;
 }
 
+static int op_srq_fetch(void *env, void *cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+{
+	struct hx_srq *srq = cookie;
+
+	(void)env;
+	if (srq->fetch == srq->prod)
+		return 0;
+	memcpy(slot, srq->ring[srq->fetch++ % HX_RING], slot_bytes < HX_SLOT_BYTES ? slot_bytes : HX_SLOT_BYTES);
+	return slot->num_sge > TP_MAX_SGE ? -EINVAL : 1;
+}
+
+static uint32_t op_srq_posted(void *env, void *cookie)
+{
+	const struct hx_srq *srq = cookie;
+
+	(void)env;
+	return srq->prod - srq->fetch;
+}
+
+static void op_srq_event(void *env, void *cookie, enum tp_event event)
+{
+	struct hx_srq *srq = cookie;
+
+	(void)env;
+	assert_int_equal(event, TP_EVENT_SRQ_LIMIT);
+	srq->limit_events++;
+}
+
 static const struct tp_ops ops = {
 	.pkt_alloc = op_alloc,
 	.pkt_emit = op_emit,
@@ -255,6 +283,9 @@ static const struct tp_ops ops = {
 	.send_retire = op_retire,
 	.complete = op_complete,
 	.event = op_event,
+	.srq_fetch = op_srq_fetch,
+	.srq_posted = op_srq_posted,
+	.srq_event = op_srq_event,
 };
 
 /* ---- set-up ---- */
@@ -290,6 +321,7 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.rq_psn = o->psn,
 		.sq_psn = o->psn,
 		.dest_qpn = w->side[!side].qps[i].qpn,
+		.qkey = HX_QKEY,
 		.timeout = or_default(o->timeout, 8),
 		.retry_cnt = or_default(o->retry_cnt, 7),
 		.rnr_retry = or_default(o->rnr_retry, 7),
@@ -300,26 +332,47 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.av = {.l3_version = o->l3_version, .ttl = 64, .udp_sport = 0xc123},
 	};
 
-	address(&a.av.net.src, side, o->l3_version);
-	address(&a.av.net.dst, !side, o->l3_version);
+	if (o->addrs != NULL) {
+		a.av.net.src = o->addrs[side];
+		a.av.net.dst = o->addrs[!side];
+	} else {
+		address(&a.av.net.src, side, o->l3_version);
+		address(&a.av.net.dst, !side, o->l3_version);
+	}
 	*attr = a;
+}
+
+#define INIT_MASK (TP_QP_PKEY_INDEX | TP_QP_PORT)
+#define PEER_MASK (TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN)
+
+static uint32_t mask_to(const struct hx_world *w, enum tp_qp_state from, enum tp_qp_state to)
+{
+	static const uint32_t masks[][TP_QPS_ERR + 1] = {
+		[TP_QPT_RC] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER,
+			[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
+				TP_QP_MAX_QP_RD_ATOMIC,
+		},
+		[TP_QPT_UC] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK,
+			[TP_QPS_RTS] = TP_QP_SQ_PSN,
+		},
+		[TP_QPT_UD] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_QKEY,
+			[TP_QPS_RTS] = TP_QP_SQ_PSN,
+		},
+	};
+
+	return to == TP_QPS_RTS && from != TP_QPS_RTR ? 0 : masks[w->o.type][to];
 }
 
 int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state)
 {
-	static const uint32_t masks[] = {
-		[TP_QPS_INIT] = TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS,
-		[TP_QPS_RTR] = TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
-			TP_QP_MIN_RNR_TIMER,
-		[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
-			TP_QP_MAX_QP_RD_ATOMIC,
-		[TP_QPS_ERR] = 0,
-	};
 	struct tp_qp_attr attr;
-	uint32_t mask = state == TP_QPS_RTS && hx_state(q) == TP_QPS_SQD ? 0 : masks[state];
+	uint32_t mask = mask_to(w, hx_state(q), state);
 
-	if (state == TP_QPS_SQD || state == TP_QPS_RESET)
-		mask = 0;
 	hx_attr(w, (int)(q->side - w->side), (uint32_t)(q - q->side->qps), &attr);
 	attr.state = state;
 	return tp_qp_modify(q->side->tp, q->qp, &attr, mask | TP_QP_STATE, w->now_ns);
@@ -337,8 +390,9 @@ void hx_connect(struct hx_world *w, uint32_t i)
 static void make_qp(struct hx_side *s, struct hx_qp *q)
 {
 	struct tp_qp_init init = {
-		.type = TP_QPT_RC,
+		.type = s->w->o.type,
 		.pd = HX_PD,
+		.ud_mtu_bytes = s->w->o.mtu,
 		.sq_depth = HX_RING,
 		.rq_depth = HX_RING,
 		.max_send_sge = TP_MAX_SGE,
@@ -347,6 +401,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.sq_sig_all = !s->w->o.sig_none,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
+		.srq = s->srq.srq,
 		.cookie = q,
 	};
 
@@ -356,15 +411,36 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 	assert_int_equal(tp_qp_create(s->tp, &init, &q->qp, &q->qpn), 0);
 }
 
+/* Its work requests name memory of another domain than the queue pairs'. */
+static void make_srq(struct hx_side *s, struct tp_mr_attr mr)
+{
+	struct tp_srq_init init = {.pd = HX_SRQ_PD, .depth = HX_RING, .max_sge = 4, .cookie = &s->srq};
+
+	mr.pd = HX_SRQ_PD;
+	s->srq.ring = calloc(HX_RING, HX_SLOT_BYTES);
+	assert_int_equal(tp_mr_create(s->tp, &mr, &s->srq_key), 0);
+	assert_int_equal(tp_srq_create(s->tp, &init, &s->srq.srq), 0);
+}
+
+static void make_ah(struct hx_side *s)
+{
+	struct tp_qp_attr attr;
+
+	hx_attr(s->w, (int)(s - s->w->side), 0, &attr);
+	assert_int_equal(tp_ah_create(s->tp, HX_PD, &attr.av, &s->ah), 0);
+}
+
 static void make_side(struct hx_world *w, int i)
 {
 	struct tp_config config = {
 		.max_qps = 16,
 		.max_mrs = 64,
+		.max_ahs = 8,
 		.qpn_base = 0x11u * 16 << i,
 		.window_pkts = w->o.window,
 		.seed = 1 + (uint64_t)i,
 	};
+	const uint32_t qpn = w->o.qpn[i];
 	struct hx_side *s = &w->side[i];
 	struct tp_mr_attr mr = {
 		.pd = HX_PD,
@@ -375,6 +451,10 @@ static void make_side(struct hx_world *w, int i)
 		.as = s,
 	};
 
+	if (qpn != 0) {
+		config.max_qps = 1;
+		config.qpn_base = qpn;
+	}
 	s->w = w;
 	s->send_cq.limit = s->recv_cq.limit = HX_MAX_CQE;
 	s->tp = tp_create(&config, &ops, s, w->now_ns);
@@ -383,6 +463,9 @@ static void make_side(struct hx_world *w, int i)
 	mr.addr = (uintptr_t)s->mem;
 	mr.direct = w->o.copied ? NULL : s->mem;
 	assert_int_equal(tp_mr_create(s->tp, &mr, &s->key), 0);
+	make_ah(s);
+	if (w->o.srq)
+		make_srq(s, mr);
 	for (uint32_t q = 0; q < w->o.n_qps; q++)
 		make_qp(s, &s->qps[q]);
 }
@@ -393,6 +476,7 @@ struct hx_world *hx_new(const struct hx_options *o)
 
 	assert_non_null(w);
 	w->o = *o;
+	w->o.type = o->type != 0 ? o->type : TP_QPT_RC;
 	w->o.mtu = o->mtu != 0 ? o->mtu : 1024;
 	w->o.l3_version = o->l3_version != 0 ? o->l3_version : 4;
 	w->o.n_qps = o->n_qps != 0 ? o->n_qps : 1;
@@ -420,6 +504,7 @@ void hx_free(struct hx_world *w)
 	for (int i = 0; i < 2; i++) {
 		tp_destroy(w->side[i].tp);
 		free(w->side[i].mem);
+		free(w->side[i].srq.ring);
 		for (uint32_t q = 0; q < HX_QPS; q++) {
 			free(w->side[i].qps[q].sq);
 			free(w->side[i].qps[q].rq);
@@ -577,6 +662,28 @@ uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n)
 	return slot->wr_id;
 }
 
+uint64_t hx_srq_recv_raw(struct hx_side *s, const struct tp_sge *sge, uint32_t n)
+{
+	struct tp_recv_wqe *slot = (struct tp_recv_wqe *)(void *)s->srq.ring[s->srq.prod % HX_RING];
+
+	slot->wr_id = 0x54a90000u + s->srq.prod;
+	slot->num_sge = n;
+	if (n != 0)
+		memcpy(slot + 1, sge, RTE_MIN(n, (uint32_t)TP_MAX_SGE) * sizeof(*sge));
+	s->srq.prod++;
+	return slot->wr_id;
+}
+
+uint64_t hx_srq_recv(struct hx_side *s, const struct hx_piece *pieces, uint32_t n)
+{
+	struct tp_sge sge[TP_MAX_SGE];
+
+	to_sgl(&s->qps[0], sge, pieces, n);
+	for (uint32_t i = 0; i < n; i++)
+		sge[i].lkey = s->srq_key;
+	return hx_srq_recv_raw(s, sge, n);
+}
+
 uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n)
 {
 	struct tp_sge sge[TP_MAX_SGE];
@@ -596,6 +703,11 @@ uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_
 	};
 	struct hx_piece piece = {off, bytes};
 
+	if (w->o.type == TP_QPT_UD) {
+		wqe.ud.ah = w->side[0].ah;
+		wqe.ud.qpn = w->side[1].qps[0].qpn;
+		wqe.ud.qkey = HX_QKEY;
+	}
 	return hx_post(&w->side[0].qps[0], &wqe, &piece, bytes != 0 ? 1 : 0);
 }
 
@@ -652,6 +764,16 @@ enum tp_qp_state hx_state(const struct hx_qp *q)
 
 /* ---- crafted packets ---- */
 
+static void take_in(struct hx_world *w, int to, struct rte_mbuf *m)
+{
+	assert_int_equal(wire_parse(m->buf_addr, m->data_len, TP_PKT(m)), BASE_DROP_NONE);
+	assert_true(wire_icrc_ok(m->buf_addr, TP_PKT(m)));
+	assert_true(w->n_held < HX_MAX_HELD);
+	w->held[w->n_held++] = m;
+	if (!w->hold)
+		hx_release(w, to);
+}
+
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
 	uint32_t bytes)
 {
@@ -664,11 +786,16 @@ void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct
 		memcpy(frame + pkt.payload_off, payload, bytes);
 	wire_seal(frame, &pkt);
 	m->data_len = pkt.frame_bytes;
-	assert_int_equal(wire_parse(frame, pkt.frame_bytes, TP_PKT(m)), BASE_DROP_NONE);
-	assert_true(w->n_held < HX_MAX_HELD);
-	w->held[w->n_held++] = m;
-	if (!w->hold)
-		hx_release(w, to);
+	take_in(w, to, m);
+}
+
+void hx_inject_frame(struct hx_world *w, int to, const uint8_t *frame, size_t bytes)
+{
+	struct rte_mbuf *m = new_mbuf(w, bytes);
+
+	memcpy(m->buf_addr, frame, bytes);
+	m->data_len = (uint16_t)bytes;
+	take_in(w, to, m);
 }
 
 void hx_hold(struct hx_world *w)

@@ -26,6 +26,8 @@
 #define HX_MAX_HELD   64
 #define HX_IOVA       0x7f1200000000u   /* regions start here: not where their memory is */
 #define HX_PD         7
+#define HX_SRQ_PD     8
+#define HX_QKEY       0x11111111u
 #define HX_RING       256
 #define HX_SLOT_BYTES 320
 #define HX_MS         1000000ull
@@ -39,12 +41,16 @@ enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE };
 typedef enum hx_fate (*hx_script)(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt);
 
 struct hx_options {
+	enum tp_qp_type type;       /* 0: RC */
 	uint32_t mtu;               /* 0: 1024 */
 	uint32_t psn;               /* both directions start here */
+	uint32_t qpn[2];            /* of the only queue pair of each side, 0: any */
+	const struct wire_addr *addrs; /* of both sides, NULL: of the harness */
 	uint32_t window;
 	uint8_t l3_version;         /* 0: 4 */
 	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
 	bool sig_none;              /* not sq_sig_all */
+	bool srq;                   /* all queue pairs of a side take receives from its shared queue */
 	bool stay_in_reset;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;   /* 0: 8 (1 ms), 7, 7, 1; HX_ZERO for 0 */
 	uint8_t rd_atomic, dest_rd_atomic;                      /* 0: 4 */
@@ -73,13 +79,23 @@ struct hx_cq {
 	uint32_t limit;
 };
 
+struct hx_srq {
+	struct tp_srq *srq;
+	uint8_t (*ring)[HX_SLOT_BYTES];
+	uint32_t prod, fetch;
+	uint32_t limit_events;
+};
+
 struct hx_side {
 	struct hx_world *w;
 	struct tp *tp;
+	struct hx_srq srq;
 	struct hx_qp qps[HX_QPS];
 	struct hx_cq send_cq, recv_cq;
 	uint8_t *mem;
 	uint32_t key;               /* of a region over mem with all rights */
+	uint32_t srq_key;           /* the same for the domain of the shared receive queue */
+	uint32_t ah;                /* of the other side */
 	bool fail_read, fail_write;
 	uint32_t mem_reads, mem_writes;
 	uint32_t empty_pools;       /* so many packet allocations fail */
@@ -133,7 +149,10 @@ uint64_t hx_post_inline(struct hx_qp *q, const struct tp_send_wqe *wqe, const vo
 uint64_t hx_post_raw(struct hx_qp *q, const struct tp_send_wqe *wqe, const struct tp_sge *sge, uint32_t n);
 uint64_t hx_recv(struct hx_qp *q, const struct hx_piece *pieces, uint32_t n);
 uint64_t hx_recv_raw(struct hx_qp *q, const struct tp_sge *sge, uint32_t n);
-/* A one-piece operation of side 0's queue pair 0. */
+/* To the shared receive queue. */
+uint64_t hx_srq_recv(struct hx_side *s, const struct hx_piece *pieces, uint32_t n);
+uint64_t hx_srq_recv_raw(struct hx_side *s, const struct tp_sge *sge, uint32_t n);
+/* A one-piece operation of side 0's queue pair 0; a datagram goes to side 1's queue pair 0. */
 uint64_t hx_op(struct hx_world *w, enum tp_wr_opcode op, uint32_t flags, uint32_t off, uint32_t bytes,
 	uint32_t remote_off);
 
@@ -147,6 +166,9 @@ void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payl
 /* The same without touching pad and addresses. */
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,
 	uint32_t bytes);
+
+/* Hands over a frame as it is; it has to be a good one. */
+void hx_inject_frame(struct hx_world *w, int to, const uint8_t *frame, size_t bytes);
 
 /* While held, injected packets gather; hx_release() hands them over in one burst. */
 void hx_hold(struct hx_world *w);

@@ -195,7 +195,7 @@ static void test_copy_fails_for_one_only(void **state)
 
 static void test_bad_operations(void **state)
 {
-	static const uint8_t opcodes[] = {TP_WR_LOCAL_INV, TP_WR_BIND_MW, 10, 11, 200, 255};
+	static const uint8_t opcodes[] = {TP_WR_LOCAL_INV, 10, 11, 200, 255};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(opcodes); i++) {

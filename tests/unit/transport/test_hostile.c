@@ -16,6 +16,7 @@
 #define OPEN     8192u
 
 static uint64_t first_seed = 1, n_seeds = N_SEEDS, running_seed;
+static uint64_t received[TP_QPT_UD + 1];   /* shows that the attacks got as far as memory */
 
 static const uint8_t data[4200];
 
@@ -52,6 +53,10 @@ static uint8_t some_opcode(struct hx_world *w)
 {
 	uint8_t opcode;
 
+	if (w->o.type == TP_QPT_UD && hx_random(w, 8) != 0)
+		return hx_random(w, 2) == 0 ? WIRE_UD_SEND_ONLY : WIRE_UD_SEND_ONLY_IMM;
+	if (w->o.type == TP_QPT_UC && hx_random(w, 8) != 0)
+		return (uint8_t)(WIRE_UC_SEND_FIRST + hx_random(w, WIRE_UC_WRITE_ONLY_IMM - WIRE_UC_SEND_FIRST + 1));
 	do
 		opcode = (uint8_t)hx_random(w, hx_random(w, 8) == 0 ? 256 : 0x18);
 	while (wire_opinfo(opcode)->name == NULL || wire_opinfo(opcode)->service == WIRE_SERVICE_RD);
@@ -73,6 +78,8 @@ static void attack(struct hx_world *w)
 		.rkey = hx_random(w, 8) == 0 ? w->side[1].key + hx_random(w, 0x300) + 1 : w->side[1].key,
 		.dma_bytes = some_length(w),
 		.syndrome = syndromes[hx_random(w, sizeof(syndromes))],
+		.qkey = HX_QKEY,
+		.sqpn = 0xabcdef,
 	};
 
 	if (hx_random(w, 2) == 0)
@@ -95,9 +102,16 @@ static void post_honest(struct hx_world *w)
 		.rkey = w->side[1].key, .flags = (uint16_t)hx_random(w, 8)};
 	struct hx_qp *q = &w->side[0].qps[0];
 
+	if (w->o.type == TP_QPT_UD) {
+		wqe.ud.ah = hx_random(w, 8) != 0 ? w->side[0].ah : hx_random(w, 1000);
+		wqe.ud.qpn = w->side[1].qps[0].qpn;
+		wqe.ud.qkey = HX_QKEY;
+	}
 	if (q->sq_prod - q->sq_retired < HX_RING)
 		hx_post(q, &wqe, &piece, 1);
 	piece.off = OPEN_OFF;
+	if (w->o.srq && w->side[1].srq.prod - w->side[1].srq.fetch < HX_RING)
+		hx_srq_recv(&w->side[1], &piece, 1);
 	if (w->side[1].qps[0].rq_prod - w->side[1].qps[0].rq_fetch < HX_RING)
 		hx_recv(&w->side[1].qps[0], &piece, 1);
 }
@@ -129,6 +143,8 @@ static void reconnect_if_dead(struct hx_world *w)
 {
 	struct hx_qp *a = &w->side[0].qps[0], *b = &w->side[1].qps[0];
 
+	if (hx_state(a) == TP_QPS_SQE && hx_random(w, 4) == 0)
+		assert_int_equal(hx_to_state(w, a, TP_QPS_RTS), 0);
 	if (hx_state(a) != TP_QPS_ERR && hx_state(b) != TP_QPS_ERR)
 		return;
 	hx_run(w, HX_S / 10);
@@ -153,9 +169,11 @@ static void check_untouched(const struct hx_world *w)
 	}
 }
 
-static void run_seed(uint64_t seed)
+static void run_seed(enum tp_qp_type type, uint64_t seed)
 {
 	struct hx_options o = {
+		.type = type,
+		.srq = type != TP_QPT_RC && seed % 3 == 0,
 		.seed = seed,
 		.mtu = 256u << seed % 5,
 		.psn = P,
@@ -182,6 +200,7 @@ static void run_seed(uint64_t seed)
 		hx_run(w, 2000);
 		reconnect_if_dead(w);
 		w->n_log = 0;
+		received[type] += w->side[1].recv_cq.n - w->side[1].recv_cq.polled;
 		w->side[0].send_cq.polled = w->side[0].send_cq.n;
 		w->side[1].recv_cq.polled = w->side[1].recv_cq.n;
 	}
@@ -189,12 +208,31 @@ static void run_seed(uint64_t seed)
 	hx_free(w);
 }
 
+static void run_seeds(enum tp_qp_type type)
+{
+	for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
+		run_seed(type, seed);
+	running_seed = 0;
+	if (n_seeds >= N_SEEDS)
+		assert_true(received[type] > 1000);
+}
+
 static void test_seeds(void **state)
 {
 	(void)state;
-	for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
-		run_seed(seed);
-	running_seed = 0;
+	run_seeds(TP_QPT_RC);
+}
+
+static void test_seeds_uc(void **state)
+{
+	(void)state;
+	run_seeds(TP_QPT_UC);
+}
+
+static void test_seeds_ud(void **state)
+{
+	(void)state;
+	run_seeds(TP_QPT_UD);
 }
 
 static int tell_seed(void **state)
@@ -209,6 +247,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_seeds, tell_seed),
+		cmocka_unit_test_teardown(test_seeds_uc, tell_seed),
+		cmocka_unit_test_teardown(test_seeds_ud, tell_seed),
 	};
 
 	if (argc > 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Life of a queue pair: IBTA vol. 1, 10.3.1 and table 91 for RC, and what create and query promise. */
+/* Life of a queue pair: IBTA vol. 1, 10.3.1 and table 91, and what create and query promise. */
 #include <errno.h>
 
 #include "harness.h"
@@ -42,13 +42,67 @@ static const struct row rows[] = {
 	{TP_QPS_ERR, TP_QPS_ERR, 0, 0},
 };
 
-static const struct row *row_of(uint32_t from, uint32_t to)
+/* The columns of UC and UD. What leads to RESET and ERR is the same for all and stands above. */
+static const struct row uc_rows[] = {
+	{TP_QPS_RESET, TP_QPS_INIT, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS, 0},
+	{TP_QPS_INIT, TP_QPS_INIT, 0, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
+	{TP_QPS_INIT, TP_QPS_RTR, TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN,
+		TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX},
+	{TP_QPS_RTR, TP_QPS_RTS, TP_QP_SQ_PSN, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS},
+	{TP_QPS_RTS, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS},
+	{TP_QPS_RTS, TP_QPS_SQD, 0, TP_QP_EN_SQD_ASYNC_NOTIFY},
+	{TP_QPS_SQD, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS},
+	{TP_QPS_SQD, TP_QPS_SQD, 0, TP_QP_AV | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX},
+	{TP_QPS_SQE, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS},
+};
+
+static const struct row ud_rows[] = {
+	{TP_QPS_RESET, TP_QPS_INIT, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_QKEY, 0},
+	{TP_QPS_INIT, TP_QPS_INIT, 0, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_QKEY},
+	{TP_QPS_INIT, TP_QPS_RTR, 0, TP_QP_QKEY | TP_QP_PKEY_INDEX},
+	{TP_QPS_RTR, TP_QPS_RTS, TP_QP_SQ_PSN, TP_QP_CUR_STATE | TP_QP_QKEY},
+	{TP_QPS_RTS, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_QKEY},
+	{TP_QPS_RTS, TP_QPS_SQD, 0, TP_QP_EN_SQD_ASYNC_NOTIFY},
+	{TP_QPS_SQD, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_QKEY},
+	{TP_QPS_SQD, TP_QPS_SQD, 0, TP_QP_QKEY | TP_QP_PKEY_INDEX},
+	{TP_QPS_SQE, TP_QPS_RTS, 0, TP_QP_CUR_STATE | TP_QP_QKEY},
+};
+
+static const struct row sqe_rows[] = {
+	{TP_QPS_SQE, TP_QPS_RESET, 0, 0},
+	{TP_QPS_SQE, TP_QPS_ERR, 0, 0},
+};
+
+static const struct row *find_row(const struct row *table, size_t n, uint32_t from, uint32_t to)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].from == from && rows[i].to == to)
-			return &rows[i];
+	for (size_t i = 0; i < n; i++) {
+		if (table[i].from == from && table[i].to == to)
+			return &table[i];
 	}
 	return NULL;
+}
+
+#define FIND(table) find_row(table, sizeof(table) / sizeof((table)[0]), from, to)
+
+static const struct row *row_of(enum tp_qp_type type, uint32_t from, uint32_t to)
+{
+	if (type == TP_QPT_RC)
+		return FIND(rows);
+	if (from == TP_QPS_SQE && to != TP_QPS_RTS)
+		return FIND(sqe_rows);
+	if (to == TP_QPS_RESET || to == TP_QPS_ERR)
+		return FIND(rows);
+	return type == TP_QPT_UC ? FIND(uc_rows) : FIND(ud_rows);
+}
+
+static void enter_sqe(struct hx_world *w, struct hx_qp *q)
+{
+	struct tp_send_wqe bad = {.opcode = TP_WR_READ};
+
+	q->sq_retired = q->sq_fetch = q->sq_prod;
+	hx_post_raw(q, &bad, NULL, 0);
+	tp_tx(q->side->tp, 1, w->now_ns);
+	w->side[0].send_cq.polled = w->side[0].send_cq.n;
 }
 
 /* Takes a queue pair that is in any state to `state`, over RESET. */
@@ -61,8 +115,11 @@ static void bring_to(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state
 		assert_int_equal(hx_to_state(w, q, TP_QPS_INIT), 0);
 		assert_int_equal(hx_to_state(w, q, TP_QPS_ERR), 0);
 	}
-	for (size_t i = 0; i < 4 && hx_state(q) != state; i++)
+	for (size_t i = 0; i < 4 && hx_state(q) != state; i++) {
 		assert_int_equal(hx_to_state(w, q, way[i]), 0);
+		if (way[i] == TP_QPS_RTS && state == TP_QPS_SQE)
+			enter_sqe(w, q);
+	}
 	assert_int_equal(hx_state(q), state);
 }
 
@@ -103,17 +160,16 @@ static void check_row(struct hx_world *w, const struct row *row)
 	assert_int_equal(attempt(w, row->from, row->to, row->required | row->optional), 0);
 }
 
-static void test_table(void **state)
+static void check_table(enum tp_qp_type type)
 {
-	struct hx_options o = {.stay_in_reset = true};
+	struct hx_options o = {.type = type, .stay_in_reset = true};
 	struct hx_world *w = hx_new(&o);
 
-	(void)state;
 	for (uint32_t from = 0; from < N_STATES; from++) {
 		for (uint32_t to = 0; to < N_STATES; to++) {
-			const struct row *row = row_of(from, to);
+			const struct row *row = row_of(type, from, to);
 
-			if (from == TP_QPS_SQE)
+			if (from == TP_QPS_SQE && type == TP_QPT_RC)
 				continue;   /* an RC queue pair never gets there */
 			if (row != NULL)
 				check_row(w, row);
@@ -123,6 +179,24 @@ static void test_table(void **state)
 	}
 	assert_int_equal(attempt(w, TP_QPS_RESET, 7, 0), -EINVAL);
 	hx_free(w);
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	check_table(TP_QPT_RC);
+}
+
+static void test_table_uc(void **state)
+{
+	(void)state;
+	check_table(TP_QPT_UC);
+}
+
+static void test_table_ud(void **state)
+{
+	(void)state;
+	check_table(TP_QPT_UD);
 }
 
 static void test_current_state_must_match(void **state)
@@ -247,11 +321,12 @@ static void test_create(void **state)
 	uint32_t qpn, n = 0;
 
 	(void)state;
-	init.type = TP_QPT_UD;
-	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EOPNOTSUPP);
-	init.type = TP_QPT_UC;
-	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EOPNOTSUPP);
 	init.type = 9;
+	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
+	init.type = TP_QPT_UD;
+	init.ud_mtu_bytes = 1500;
+	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
+	init.ud_mtu_bytes = 0;
 	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
 	init.type = TP_QPT_RC;
 	init.max_send_sge = TP_MAX_SGE + 1;
@@ -325,6 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_uc),
+		cmocka_unit_test(test_table_ud),
 		cmocka_unit_test(test_current_state_must_match),
 		cmocka_unit_test(test_values_to_rtr),
 		cmocka_unit_test(test_values_to_rts),

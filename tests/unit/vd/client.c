@@ -211,10 +211,47 @@ void wx_make_qp(
 	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp)
 {
 	struct vc_request request;
-	struct vc_reply reply;
 
 	wx_create_qp_request(pd, cq, wr, &request);
+	wx_make_qp_as(c, &request, qp);
+}
+
+void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enum ibv_qp_type type,
+	struct wx_qp *qp)
+{
+	struct vc_request request;
+
+	wx_create_qp_request(pd, cq, 16, &request);
+	request.create_qp.type = type;
+	wx_make_qp_as(c, &request, qp);
+}
+
+void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number)
+{
+	struct wire_addr dst;
+
+	wx_addr4(i, &dst);
+	wx_make_ah_to(c, pd, &dst, handle, number);
+}
+
+void wx_make_ah_to(struct wx_client *c, uint32_t pd, const struct wire_addr *dst, uint32_t *handle,
+	uint32_t *number)
+{
+	struct vc_request request = {.op = VC_CREATE_AH, .create_ah = {.pd = pd, .av.sgid_index = 1}};
+	struct vc_reply reply;
+
+	memcpy(request.create_ah.av.dgid, dst->b, sizeof(dst->b));
 	assert_int_equal(wx_call(c, &request, &reply), 0);
+	if (handle != NULL)
+		*handle = reply.ah.handle;
+	*number = reply.ah.number;
+}
+
+void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp *qp)
+{
+	struct vc_reply reply;
+
+	assert_int_equal(wx_call(c, request, &reply), 0);
 	*qp = (struct wx_qp){
 		.c = c,
 		.handle = reply.qp.handle,
@@ -224,8 +261,11 @@ void wx_make_qp(
 		.rq_depth = reply.qp.rq_depth,
 		.sq_slot_bytes = reply.qp.sq_slot_bytes,
 		.rq_slot_bytes = reply.qp.rq_slot_bytes,
+		.type = (enum ibv_qp_type)request->create_qp.type,
 		.sq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.sq_offset),
-		.rq = (struct vc_queue *)((uint8_t *)c->shm + reply.qp.rq_offset),
+		.rq = request->create_qp.srq != 0
+			      ? NULL
+			      : (struct vc_queue *)((uint8_t *)c->shm + reply.qp.rq_offset),
 	};
 }
 
@@ -263,6 +303,25 @@ void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn
 	}
 }
 
+void wx_attr_of(const struct wx_qp *qp, struct vc_qp_attr *attr, enum ibv_qp_state state,
+	uint32_t dest_qpn)
+{
+	static const uint32_t ud = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_SQ_PSN;
+	static const uint32_t rc_only = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
+					IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					IBV_QP_MAX_QP_RD_ATOMIC;
+
+	wx_attr(attr, state, dest_qpn);
+	if (qp->type == IBV_QPT_UC)
+		attr->mask &= ~rc_only;
+	if (qp->type != IBV_QPT_UD)
+		return;
+	attr->mask &= ud;
+	if (state == IBV_QPS_INIT)
+		attr->mask |= IBV_QP_QKEY;
+	attr->qkey = WX_QKEY;
+}
+
 int wx_modify(struct wx_qp *qp, const struct vc_qp_attr *attr)
 {
 	struct vc_request request = {.op = VC_MODIFY_QP};
@@ -277,7 +336,7 @@ void wx_up(struct wx_qp *qp, uint32_t dest_qpn)
 	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		struct vc_qp_attr attr;
 
-		wx_attr(&attr, state, dest_qpn);
+		wx_attr_of(qp, &attr, state, dest_qpn);
 		assert_int_equal(wx_modify(qp, &attr), 0);
 	}
 }
@@ -318,4 +377,40 @@ void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const stru
 		memcpy(slot + sizeof(wqe), sge, num_sge * sizeof(*sge));
 	__atomic_store_n(&qp->rq->prod, ++qp->rq_prod, __ATOMIC_RELEASE);
 	wx_ring(qp);
+}
+
+void wx_make_srq(struct wx_client *c, uint32_t pd, uint32_t wr, uint64_t cookie, struct wx_srq *srq)
+{
+	struct vc_request request = {.op = VC_CREATE_SRQ,
+		.create_srq = {.pd = pd, .max_wr = wr, .max_sge = 2, .cookie = cookie}};
+	struct vc_reply reply;
+
+	assert_int_equal(wx_call(c, &request, &reply), 0);
+	*srq = (struct wx_srq){
+		.c = c,
+		.handle = reply.srq.handle,
+		.depth = reply.srq.depth,
+		.slot_bytes = reply.srq.slot_bytes,
+		.ring = (struct vc_queue *)((uint8_t *)c->shm + reply.srq.offset),
+	};
+}
+
+void wx_post_srq(struct wx_srq *srq, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge)
+{
+	const struct tp_recv_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
+	uint8_t *slot = (uint8_t *)(srq->ring + 1) +
+			(size_t)(srq->prod & (srq->depth - 1)) * srq->slot_bytes;
+
+	memcpy(slot, &wqe, sizeof(wqe));
+	if (sge != NULL)
+		memcpy(slot + sizeof(wqe), sge, num_sge * sizeof(*sge));
+	__atomic_store_n(&srq->ring->prod, ++srq->prod, __ATOMIC_RELEASE);
+}
+
+int wx_srq_limit(struct wx_srq *srq, uint32_t limit)
+{
+	struct vc_request request = {.op = VC_MODIFY_SRQ,
+		.modify_srq = {.handle = srq->handle, .mask = IBV_SRQ_LIMIT, .limit = limit}};
+
+	return wx_call(srq->c, &request, NULL);
 }

@@ -57,7 +57,7 @@ static void host_stop(struct host *h)
 	wx_close(&h->verbs);
 }
 
-static uint32_t new_id(struct host *h, uint64_t cookie, uint32_t ps)
+static uint32_t new_id_of(struct host *h, uint64_t cookie, uint32_t ps, enum ibv_qp_type type)
 {
 	struct vc_request request = {.op = VC_CM_CREATE_ID};
 	struct vc_reply reply;
@@ -65,9 +65,14 @@ static uint32_t new_id(struct host *h, uint64_t cookie, uint32_t ps)
 	request.cm_create_id.cookie = cookie;
 	request.cm_create_id.channel = h->channel;
 	request.cm_create_id.ps = ps;
-	request.cm_create_id.qp_type = IBV_QPT_RC;
+	request.cm_create_id.qp_type = type;
 	assert_int_equal(wx_call(&h->cm, &request, &reply), 0);
 	return reply.cm.handle;
+}
+
+static uint32_t new_id(struct host *h, uint64_t cookie, uint32_t ps)
+{
+	return new_id_of(h, cookie, ps, IBV_QPT_RC);
 }
 
 /* 192.0.2.(host) or with host 0 any address. */
@@ -303,6 +308,36 @@ static void connect_and_disconnect(void **state)
 	assert_int_equal(reply.cm.events, 1);
 	assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, s, NULL), 0);
 	assert_int_equal(wx_object(&t->server.cm, VC_CM_DESTROY_ID, s, NULL), -EINVAL);
+}
+
+/* IBTA vol. 1, 12.6.5: the request says which service; table 91: it has fewer attributes. */
+static void unreliable_connection(void **state)
+{
+	struct two *t = *state;
+	uint32_t l = new_id_of(&t->server, 10, VC_PS_IB, IBV_QPT_UC), c, s;
+	struct vc_cm_event event;
+
+	wx_make_qp_of(&t->server.verbs, t->server.pd, &t->server.cq, IBV_QPT_UC, &t->server.qp);
+	wx_make_qp_of(&t->client.verbs, t->client.pd, &t->client.cq, IBV_QPT_UC, &t->client.qp);
+	assert_int_equal(bind_to(&t->server, l, in4(1, 7174), NULL), 0);
+	assert_int_equal(listen_on(&t->server, l, 0), 0);
+	c = new_id_of(&t->client, 20, VC_PS_IB, IBV_QPT_UC);
+	assert_int_equal(resolve_addr(&t->client, c, in4(1, 7174)), 0);
+	expect_event(&t->client, 20, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(resolve_route(&t->client, c), 0);
+	expect_event(&t->client, 20, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	event = expect_event(&t->server, 10, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_int_equal(event.param.qp_type, IBV_QPT_UC);
+	s = event.new_id;
+	bring_up(&t->server, s);
+	assert_int_equal(conn_call(&t->server, VC_CM_ACCEPT, s, 11, ""), 0);
+	expect_event(&t->client, 20, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	bring_up(&t->client, c);
+	assert_int_equal(wx_object(&t->client.cm, VC_CM_ESTABLISH, c, NULL), 0);
+	expect_event(&t->server, 11, RDMA_CM_EVENT_ESTABLISHED, 0);
+	send_text(&t->client, &t->server, "ping");
+	send_text(&t->server, &t->client, "pong");
 }
 
 static void lost_messages_are_repeated(void **state)
@@ -579,7 +614,7 @@ static void wrong_order_and_wrong_values(void **state)
 	struct two *t = *state;
 	struct host *h = &t->client;
 	struct vc_request request;
-	uint32_t id = new_id(h, 1, VC_PS_TCP), udp = new_id(h, 2, VC_PS_UDP);
+	uint32_t id = new_id(h, 1, VC_PS_TCP);
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		request = (struct vc_request){.op = ops[i], .object.handle = 0xdead0001};
@@ -611,14 +646,6 @@ static void wrong_order_and_wrong_values(void **state)
 	assert_int_equal(wx_call(&h->cm, &request, NULL), -EINVAL);
 	request.cm_conn.param.qpn = 1u << 24;
 	assert_int_equal(wx_call(&h->cm, &request, NULL), -EINVAL);
-	/* Datagram ids resolve, but are not connected. */
-	assert_int_equal(resolve_addr(h, udp, in4(1, 1)), 0);
-	expect_event(h, 2, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	assert_int_equal(resolve_route(h, udp), 0);
-	expect_event(h, 2, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	assert_int_equal(conn_call(h, VC_CM_CONNECT, udp, 0, ""), -EOPNOTSUPP);
-	udp = new_id(h, 4, VC_PS_UDP);
-	assert_int_equal(listen_on(h, udp, 0), -EOPNOTSUPP);
 }
 
 static struct vc_sockaddr in6(uint8_t last, uint16_t port)
@@ -759,6 +786,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(connect_and_disconnect),
+		TEST(unreliable_connection),
 		TEST(lost_messages_are_repeated),
 		TEST(nobody_answers),
 		TEST(rejections),

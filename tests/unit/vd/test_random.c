@@ -48,8 +48,8 @@ static uint32_t operation(struct dice *d, bool cm)
 	if (roll(d, 50) == 0)
 		return roll(d, 100);
 	if (cm)
-		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_QUERY_ID - VC_CM_CREATE_CHANNEL + 1);
-	return VC_LIST_DEVICES + roll(d, VC_DESTROY_AH - VC_LIST_DEVICES + 1);
+		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_LEAVE_MCAST - VC_CM_CREATE_CHANNEL + 1);
+	return VC_LIST_DEVICES + roll(d, VC_DETACH_MCAST - VC_LIST_DEVICES + 1);
 }
 
 /* What random words hardly ever hit. */
@@ -58,23 +58,49 @@ static void help(struct dice *d, struct vc_request *request)
 	const struct vc_sockaddr near = {.family = AF_INET,
 		.port = (uint16_t)(0x100 * roll(d, 4)),
 		.addr = {192, 0, 2, (uint8_t)(1 + roll(d, 3))}};
+	static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
 	struct vc_qp_attr *attr = &request->modify_qp.attr;
+	struct wx_qp qp = {0};
+	struct wire_addr group;
 
 	switch (request->op) {
 	case VC_REG_MR:
 		request->reg_mr.addr = request->reg_mr.iova = (uintptr_t)memory;
 		request->reg_mr.bytes = sizeof(memory);
-		request->reg_mr.access = roll(d, 16);
+		request->reg_mr.access = roll(d, 32);
 		break;
 	case VC_CREATE_QP:
-		request->create_qp.type = IBV_QPT_RC;
+		request->create_qp.type = IBV_QPT_RC + roll(d, 3);
 		request->create_qp.max_send_wr = roll(d, 64);
 		request->create_qp.max_recv_wr = roll(d, 64);
 		request->create_qp.max_send_sge = request->create_qp.max_recv_sge = roll(d, 17);
 		request->create_qp.max_inline_bytes = roll(d, 257);
+		request->create_qp.srq = roll(d, 2) * request->create_qp.srq;
 		break;
 	case VC_MODIFY_QP:
-		wx_attr(attr, roll(d, 8), 2 + roll(d, 100));
+		qp.type = IBV_QPT_RC + roll(d, 3);
+		wx_attr_of(&qp, attr, roll(d, 8), 2 + roll(d, 100));
+		break;
+	case VC_ALLOC_MW:
+		request->alloc_mw.type = roll(d, 4);
+		break;
+	case VC_ATTACH_MCAST:
+	case VC_DETACH_MCAST:
+		wx_group4((uint8_t)roll(d, 3), &group);
+		memcpy(request->mcast.gid, group.b, sizeof(group.b));
+		break;
+	case VC_CREATE_SRQ:
+		request->create_srq.max_wr = roll(d, 64);
+		request->create_srq.max_sge = roll(d, 17);
+		break;
+	case VC_CREATE_AH:
+		request->create_ah.av = (struct vc_av){.sgid_index = 1};
+		memcpy(request->create_ah.av.dgid, mapped, sizeof(mapped));
+		break;
+	case VC_CM_JOIN_MCAST:
+	case VC_CM_LEAVE_MCAST:
+		request->cm_mcast.addr =
+			(struct vc_sockaddr){.family = AF_INET, .addr = {239, 1, 1, (uint8_t)roll(d, 3)}};
 		break;
 	case VC_CM_BIND:
 		request->cm_bind.src = near;
@@ -122,6 +148,8 @@ static void run(uint64_t seed)
 {
 	struct wx_world *w = wx_new(&(struct vd_limits){.max_qps = 6,
 		.max_cqs = 6,
+		.max_srqs = 6,
+		.max_mws = 6,
 		.max_mrs = 6,
 		.max_pds = 6,
 		.max_ahs = 6,

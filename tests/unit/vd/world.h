@@ -23,6 +23,7 @@
 #define WX_MAX_PEND  16
 #define WX_MAX_QUEUE 4096
 #define WX_MS        1000000ull
+#define WX_QKEY      0x1111
 
 enum wx_resolve { WX_RESOLVE_NOW, WX_RESOLVE_LATER, WX_RESOLVE_FAIL };
 
@@ -56,6 +57,9 @@ struct wx_world {
 	uint32_t n_pending;
 	struct wire_addr resolved_src, resolved_dst;
 	uint32_t links; /* not given back */
+	uint32_t joins, leaves; /* of groups */
+	int join_error;
+	struct wire_addr joined, left; /* the last ones */
 	struct rte_mbuf *frames[WX_MAX_QUEUE];
 	uint32_t n_frames;
 	bool drop_frames;
@@ -77,6 +81,8 @@ void wx_resolved(struct wx_world *w, uint32_t i, int status);
 void wx_stats(struct wx_world *w, struct vd_stats *stats);
 /* All live counts are 0 and no link is held. */
 void wx_expect_empty(struct wx_world *w);
+/* ::ffff:239.1.1.(i). */
+void wx_group4(uint8_t i, struct wire_addr *addr);
 /* Address 192.0.2.(1 + i) of the device. */
 void wx_addr4(uint8_t i, struct wire_addr *addr);
 
@@ -119,7 +125,14 @@ struct wx_qp {
 	struct wx_client *c;
 	uint32_t handle, qpn, slot, sq_prod, rq_prod;
 	uint32_t sq_depth, rq_depth, sq_slot_bytes, rq_slot_bytes;
+	enum ibv_qp_type type;
 	struct vc_queue *sq, *rq;
+};
+
+struct wx_srq {
+	struct wx_client *c;
+	uint32_t handle, depth, slot_bytes, prod;
+	struct vc_queue *ring;
 };
 
 /* channel 0: none; *fd is its socket. */
@@ -131,13 +144,27 @@ void wx_create_qp_request(
 	uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct vc_request *request);
 void wx_make_qp(
 	struct wx_client *c, uint32_t pd, const struct wx_cq *cq, uint32_t wr, struct wx_qp *qp);
+/* As the request says. */
+void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp *qp);
+void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enum ibv_qp_type type,
+	struct wx_qp *qp);
+void wx_make_ah_to(struct wx_client *c, uint32_t pd, const struct wire_addr *dst, uint32_t *handle,
+	uint32_t *number);
+/* Towards address i of the device; number is for work requests. */
+void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number);
 void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn);
 int wx_modify(struct wx_qp *qp, const struct vc_qp_attr *attr);
+/* Of wx_attr(), what the queue pair's service takes (IBTA vol. 1, table 91); UD: Q_Key WX_QKEY. */
+void wx_attr_of(const struct wx_qp *qp, struct vc_qp_attr *attr, enum ibv_qp_state state,
+	uint32_t dest_qpn);
 /* From RESET to RTS towards a peer at address 0 of the device. */
 void wx_up(struct wx_qp *qp, uint32_t dest_qpn);
 void wx_post(struct wx_qp *qp, const struct tp_send_wqe *wqe, const struct tp_sge *sge,
 	const void *data);
 void wx_post_recv(struct wx_qp *qp, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge);
+void wx_make_srq(struct wx_client *c, uint32_t pd, uint32_t wr, uint64_t cookie, struct wx_srq *srq);
+void wx_post_srq(struct wx_srq *srq, uint64_t wr_id, uint32_t num_sge, const struct tp_sge *sge);
+int wx_srq_limit(struct wx_srq *srq, uint32_t limit);
 void wx_ring(struct wx_qp *qp);
 
 #endif

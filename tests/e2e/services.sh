@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Two daemons joined by a veth pair: datagrams, unreliable connections, shared receive queues, requests
+# built call by call and extended completion queues, by the programs that Debian ships, unmodified.
+#
+# usage: tests/e2e/services.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+
+# GID indices: 0 is the link-local one, then the addresses in the order of the configuration.
+V4=1 V6=2
+
+need ss ib_send_bw udaddy ibv_ud_pingpong
+wire_direct 4200
+roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
+roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
+
+pingpong() { # NAME TOOL options...
+	local name=$1 tool=$2
+	shift 2
+	pair "$name" 20 B "$tool -d roced0 $*" A "$tool -d roced0 $* $SIDE_B"
+}
+
+pingpong "ibv_ud_pingpong IPv4" ibv_ud_pingpong -g $V4 -n 500 -c
+pingpong "ibv_ud_pingpong IPv6, events" ibv_ud_pingpong -g $V6 -n 500 -e -c
+pingpong "ibv_uc_pingpong IPv4" ibv_uc_pingpong -g $V4 -n 500 -c
+pingpong "ibv_uc_pingpong IPv6, 64 KiB, events" ibv_uc_pingpong -g $V6 -n 100 -s 65536 -m 4096 -e -c
+pingpong "ibv_srq_pingpong IPv4, 16 QPs" ibv_srq_pingpong -g $V4 -n 500 -c
+pingpong "ibv_srq_pingpong IPv6, events" ibv_srq_pingpong -g $V6 -n 500 -e -c
+pingpong "ibv_rc_pingpong -N (requests built call by call)" ibv_rc_pingpong -g $V4 -n 500 -N -c
+pingpong "ibv_rc_pingpong -t (extended CQ, timestamps)" ibv_rc_pingpong -g $V4 -n 500 -t -c
+
+perftest "ib_send_bw UD" 20 ib_send_bw $V4 -c UD -n 500
+perftest "ib_send_bw UD, IPv6, 8 QPs, events" 20 ib_send_bw $V6 -c UD -n 200 -q 8 -e
+perftest "ib_send_lat UD" 20 ib_send_lat $V4 -c UD -n 500
+perftest "ib_send_bw UC" 20 ib_send_bw $V4 -c UC -n 500
+perftest "ib_send_lat UC" 20 ib_send_lat $V4 -c UC -n 500
+perftest "ib_write_bw UC" 20 ib_write_bw $V4 -c UC -n 500
+perftest "ib_write_bw UC, IPv6, 4 QPs, 2 B to 8 MiB" 40 ib_write_bw $V6 -c UC -a -n 10 -q 4
+perftest "ib_write_lat UC" 20 ib_write_lat $V4 -c UC -n 500
+perftest "ib_send_bw RC with a shared queue, 4 QPs" 20 ib_send_bw $V4 --use-srq -q 4 -n 500
+perftest "ib_send_lat RC with a shared queue" 20 ib_send_lat $V4 --use-srq -n 500
+
+cm_pair "udaddy IPv4" 20 "udaddy -b $B4 -C 20 -S 1000" "udaddy -s $B4 -C 20 -S 1000"
+cm_pair "udaddy IPv6, 4 connections" 20 "udaddy -b $B6 -c 4 -C 20" "udaddy -s $B6 -c 4 -C 20"
+pair "ib_send_bw UD -R (rdma_cm)" 20 B "ib_send_bw -d roced0 -F -R -c UD -n 200" \
+	A "ib_send_bw -d roced0 -F -R -c UD -n 200 $B4"
+cm_pair "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -s $B4 -c r"
+
+# served NAME SECONDS TIMES 'SERVER CMD' 'CLIENT CMD': one server that does not end by itself, for clients in a row
+served() {
+	local name=$1 limit=$2 times=$3 server=$4 client=$5 server_pid i rc=0
+	wanted "$name" || return 0
+	# shellcheck disable=SC2086
+	spawn_in B "$limit" "$tmp_dir/server.log" $server
+	server_pid=$spawned_pid
+	sleep "${SERVER_HEAD_START:-0.6}"
+	for ((i = 0; i < times && rc == 0; i++)); do
+		# shellcheck disable=SC2086
+		run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
+		rc=$?
+	done
+	kill -0 "$server_pid" 2>/dev/null || rc="$rc, and the server ended"
+	end_pid "$server_pid"
+	forget_pid "$server_pid"
+	if [ "$rc" = 0 ]; then
+		pass "$name"
+	else
+		fail "$name (client status $rc)" "$tmp_dir"/server.log{,.err} "$tmp_dir"/client.log{,.err}
+	fi
+}
+served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
+served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
+served "cmtime, 10 connections, twice" 30 2 "cmtime -b $B4" "cmtime -s $B4 -c 10"
+
+roced_stop A
+roced_stop B
+finish
