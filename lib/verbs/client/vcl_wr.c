@@ -42,6 +42,10 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context)) { /* a thread that is not here may hold the lock */
+		note_error(qp, -EIO);
+		return;
+	}
 	pthread_spin_lock(&qp->sq.lock);
 	qp->wr_first = qp->sq.prod;
 	qp->wr_wqe = NULL;
@@ -53,6 +57,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct vcl_qp *qp = qp_of_ex(ex);
 	int err = qp->wr_err;
 
+	if (vcl_forked(qp->ibv.context))
+		return vcl_errno(-EIO);
 	if (err != 0)
 		qp->sq.prod = qp->wr_first;
 	else if (qp->sq.prod != qp->wr_first)
@@ -65,6 +71,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context))
+		return;
 	qp->sq.prod = qp->wr_first;
 	pthread_spin_unlock(&qp->sq.lock);
 }

@@ -2,6 +2,7 @@
 /* Work requests built call by call (ibv_wr_*) and completions read field by field (ibv_cq_ex). */
 #include "env.h"
 
+#include <sys/wait.h>
 #include <time.h>
 
 static struct ibv_qp_ex *make_qp(struct env *env, enum ibv_qp_type type, uint64_t flags)
@@ -177,6 +178,34 @@ static void test_datagram(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
+/* A child can neither post nor poll, even when it was forked from the middle of a batch; the parent's goes on. */
+static void test_fork(void **state)
+{
+	struct env *env = *state;
+	struct ibv_qp_ex *ex = make_connected(env, IBV_QP_EX_WITH_SEND);
+	struct ibv_wc wc[2];
+	int status;
+	pid_t pid;
+
+	assert_int_equal(env_post_recv(env, env->b, 20, 0), 0);
+	ibv_wr_start(ex);
+	next(ex, 5);
+	ibv_wr_send(ex);
+	pid = fork();
+	if (pid == 0) {
+		alarm(10); /* a lock that nobody gives back */
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		_exit(ibv_wr_complete(ex) == EIO ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	env_poll(env->cq, wc, 2);
+	assert_int_equal(wc[1].wr_id, 5);
+	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
+}
+
 /* ---- completion queues ---- */
 
 static struct ibv_cq_ex *make_cq(struct env *env, uint64_t wc_flags)
@@ -327,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_errors, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_which_calls, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_datagram, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_fork, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_lazy_polling, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_mixed_polling, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_timestamps, env_setup, env_teardown),
