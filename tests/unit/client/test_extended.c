@@ -7,9 +7,13 @@
 
 static struct ibv_qp_ex *make_qp(struct env *env, enum ibv_qp_type type, uint64_t flags)
 {
-	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = type,
-		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 2, 2, FAKE_INLINE}, .pd = env->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = flags};
+	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq,
+		.recv_cq = env->cq,
+		.qp_type = type,
+		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 2, 2, FAKE_INLINE},
+		.pd = env->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = flags};
 	struct ibv_qp *qp = ibv_create_qp_ex(env->context, &attr);
 
 	return qp != NULL ? ibv_qp_to_qp_ex(qp) : NULL;
@@ -36,8 +40,8 @@ static void next(struct ibv_qp_ex *ex, uint64_t wr_id)
 static void test_batch(void **state)
 {
 	struct env *env = *state;
-	struct ibv_qp_ex *ex = make_connected(env, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-		IBV_QP_EX_WITH_RDMA_WRITE);
+	struct ibv_qp_ex *ex =
+		make_connected(env, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE);
 	char parts[2][4] = {{'o', 'n', 'e', '+'}, {'t', 'w', 'o', '!'}}, target[8] = "";
 	struct ibv_data_buf bufs[2] = {{parts[0], 4}, {parts[1], 4}};
 	struct ibv_sge sges[2] = {{(uintptr_t)parts[0], 4, 1}, {(uintptr_t)parts[1], 4, 1}};
@@ -101,8 +105,7 @@ static void test_errors(void **state)
 			ibv_wr_set_sge(ex, 1, (uintptr_t)data, 4); /* not eight bytes */
 		for (int i = 0; mistake == 2 && i < ENV_SQ_DEPTH; i++)
 			ibv_wr_send(ex);
-		assert_int_equal(ibv_wr_complete(ex),
-			mistake == 4 ? EOPNOTSUPP : mistake == 2 ? ENOMEM : EINVAL);
+		assert_int_equal(ibv_wr_complete(ex), mistake == 4 ? EOPNOTSUPP : mistake == 2 ? ENOMEM : EINVAL);
 	}
 	ibv_wr_start(ex);
 	next(ex, 8);
@@ -210,8 +213,12 @@ static void test_fork(void **state)
 
 static struct ibv_cq_ex *make_cq(struct env *env, uint64_t wc_flags)
 {
-	struct ibv_cq_init_attr_ex attr = {.cqe = 8, .cq_context = env, .channel = env->channel, .wc_flags = wc_flags,
-		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
+	struct ibv_cq_init_attr_ex attr = {.cqe = 8,
+		.cq_context = env,
+		.channel = env->channel,
+		.wc_flags = wc_flags,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
 
 	return ibv_create_cq_ex(env->context, &attr);
 }
@@ -231,7 +238,9 @@ static int start_polling(struct ibv_cq_ex *cq)
 
 static struct ibv_qp *receiver(struct env *env, struct ibv_cq_ex *cq)
 {
-	struct ibv_qp_init_attr attr = {.send_cq = env->cq, .recv_cq = ibv_cq_ex_to_cq(cq), .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr attr = {.send_cq = env->cq,
+		.recv_cq = ibv_cq_ex_to_cq(cq),
+		.qp_type = IBV_QPT_RC,
 		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 1, 1, 0}};
 	struct ibv_qp *qp = ibv_create_qp(env->pd, &attr);
 
@@ -324,8 +333,8 @@ static void test_mixed_polling(void **state)
 static void test_timestamps(void **state)
 {
 	struct env *env = *state;
-	struct ibv_cq_ex *cq = make_cq(env, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	struct ibv_cq_ex *cq =
+		make_cq(env, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 	struct ibv_qp *to = receiver(env, cq);
 	struct ibv_values_ex before = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, after = before;
 	struct ibv_device_attr_ex dev;
