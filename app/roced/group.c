@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multicast groups of ports: the workers are told which frames to take, and routers and switches that there
- * is a listener, by IGMPv3 (RFC 3376) and MLDv2 (RFC 3810). Reports are not made in answer to queries but
- * again and again on their own, well within the 260 s after which a listener is forgotten.
+ * is a listener, by IGMPv3 (RFC 3376) and MLDv2 (RFC 3810): at join and leave, when a router asks, and every
+ * minute without being asked, in case a question was lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +17,10 @@
 #define SOON_REPORTS 2             /* RFC 3376 8.1: a report may get lost */
 #define FRAME_BYTES  128
 #define MIN_BYTES    60
+#define IP_PROTO_IGMP  2
+#define IP_PROTO_ICMP6 58
+#define IGMP_QUERY   0x11
+#define MLD_QUERY    130
 #define TO_EXCLUDE   4             /* record types: join and leave */
 #define TO_INCLUDE   3
 #define IS_EXCLUDE   2             /* still there */
@@ -201,6 +205,95 @@ void group_leave(struct roced *roced, uint32_t device, const struct wire_addr *a
 	TAILQ_REMOVE(&roced->groups, group, link);
 	free(group);
 }
+
+/* ---- queries ---- */
+
+struct query {
+	bool has_vlan, v4, general;
+	uint16_t vlan_tci;
+	struct wire_addr group;
+};
+
+/* RFC 3376 4.1; from the link only, so with a TTL of 1. */
+static bool parse_igmp(const uint8_t *ip, size_t n, struct query *query)
+{
+	const uint8_t *igmp;
+	size_t header;
+
+	if (n < 20 || ip[0] >> 4 != 4 || ip[8] != 1 || ip[9] != IP_PROTO_IGMP)
+		return false;
+	header = (ip[0] & 15u) * 4;
+	if (header < 20 || n < header + 8)
+		return false;
+	igmp = ip + header;
+	if (igmp[0] != IGMP_QUERY)
+		return false;
+	query->v4 = true;
+	query->group = (struct wire_addr){.b = {[10] = 0xff, [11] = 0xff}};
+	memcpy(query->group.b + 12, igmp + 4, 4);
+	query->general = memcmp(igmp + 4, (uint8_t[4]){0}, 4) == 0;
+	return true;
+}
+
+/* RFC 3810 5.1, behind the hop-by-hop header with the router alert. */
+static bool parse_mld(const uint8_t *ip, size_t n, struct query *query)
+{
+	const uint8_t *icmp = ip + 48;
+
+	if (n < 48 + 24 || ip[0] >> 4 != 6 || ip[6] != 0 || ip[7] != 1 || ip[40] != IP_PROTO_ICMP6 || ip[41] != 0 ||
+		icmp[0] != MLD_QUERY)
+		return false;
+	memcpy(query->group.b, icmp + 8, 16);
+	query->general = memcmp(icmp + 8, (uint8_t[16]){0}, 16) == 0;
+	return true;
+}
+
+static bool parse_query(const uint8_t *frame, size_t n, struct query *query)
+{
+	size_t at = 12;
+	uint32_t type;
+
+	memset(query, 0, sizeof(*query));
+	if (n < 18)
+		return false;
+	type = (uint32_t)frame[at] << 8 | frame[at + 1];
+	if (type == 0x8100) {
+		query->has_vlan = true;
+		query->vlan_tci = (uint16_t)(frame[at + 2] << 8 | frame[at + 3]);
+		at += 4;
+		type = (uint32_t)frame[at] << 8 | frame[at + 1];
+	}
+	at += 2;
+	if (type == 0x0800)
+		return parse_igmp(frame + at, n - at, query);
+	return type == 0x86dd && parse_mld(frame + at, n - at, query);
+}
+
+bool group_is_query(const uint8_t *frame, size_t n)
+{
+	struct query query;
+
+	return parse_query(frame, n, &query);
+}
+
+/* The answers wait for group_advance(), so that no flood of questions makes more than one a second. */
+void group_rx_query(struct roced *roced, const struct port *port, const uint8_t *frame, size_t n)
+{
+	struct query query;
+	struct group *group;
+
+	if (!parse_query(frame, n, &query))
+		return;
+	TAILQ_FOREACH(group, &roced->groups, link) {
+		bool asked = query.general ? wire_addr_is_v4(&group->addr) == query.v4
+					   : memcmp(&group->addr, &query.group, sizeof(group->addr)) == 0;
+
+		if (asked && group_device_has(roced, group->device, port, query.has_vlan, query.vlan_tci))
+			group->next_ns = 0;
+	}
+}
+
+/* ---- time ---- */
 
 void group_advance(struct roced *roced, uint64_t now_ns)
 {

@@ -10,8 +10,12 @@
 /* For lib/verbs: see struct vd_env. -EADDRNOTAVAIL: the device has no address of that family, -ENOSPC. */
 int group_join(struct roced *roced, uint32_t device, const struct wire_addr *addr);
 void group_leave(struct roced *roced, uint32_t device, const struct wire_addr *addr);
-/* Repeats the reports that are due; about once a second. */
+/* Sends the reports that are due; about once a second. */
 void group_advance(struct roced *roced, uint64_t now_ns);
+
+/* Whether a frame is a router's question for listeners (IGMP, MLD). Any thread. */
+bool group_is_query(const uint8_t *frame, size_t n);
+void group_rx_query(struct roced *roced, const struct port *port, const uint8_t *frame, size_t n);
 
 /* Whether a device is on the port and in the VLAN of a packet. */
 static inline bool group_device_has(

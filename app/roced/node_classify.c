@@ -81,6 +81,11 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 		return drop(worker, BASE_DROP_TRUNCATED);
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	reason = wire_parse(frame, m->data_len, pkt);
+	if (reason != BASE_DROP_NONE && worker->n_groups != 0 && is_group(frame) &&
+		group_is_query(frame, m->data_len)) {
+		pkt->kind = WIRE_KIND_OTHER;
+		return EDGE_PUNT;
+	}
 	if (reason != BASE_DROP_NONE)
 		return drop(worker, reason);
 	switch (pkt->kind) {
