@@ -180,7 +180,7 @@ static void set_calls(struct ibv_cq_ex *ex, uint64_t wc_flags)
 struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint64_t fields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+				IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	/* All queues are safe for threads, so a promise to use one thread only changes nothing. */
 	const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	struct ibv_cq *cq;

@@ -57,8 +57,8 @@ int vcl_dealloc_mw(struct ibv_mw *mw)
 
 int vcl_check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
-	const unsigned int rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-		IBV_ACCESS_ZERO_BASED;
+	const unsigned int rights =
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
 
 	if (mw->context != qp->context || (info->mr != NULL && info->mr->context != qp->context))
 		return -EINVAL;
@@ -94,8 +94,8 @@ int vcl_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	pthread_spin_lock(&qp->sq.lock);
 	wqe = vcl_free_slot(&qp->sq);
 	if (wqe != NULL) {
-		*wqe = (struct tp_send_wqe){.wr_id = bind->wr_id, .opcode = TP_WR_BIND_MW,
-			.flags = (uint16_t)bind->send_flags};
+		*wqe = (struct tp_send_wqe){
+			.wr_id = bind->wr_id, .opcode = TP_WR_BIND_MW, .flags = (uint16_t)bind->send_flags};
 		mw->rkey = ibv_inc_rkey(mw->rkey);
 		vcl_write_bind(wqe, mw->rkey, &bind->bind_info);
 		qp->sq.prod++;

@@ -7,10 +7,10 @@
 
 #include "vcl_post.h"
 
-#define SENDS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define WRITES (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-#define READS (IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-#define LOCAL (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define SENDS   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define WRITES  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define READS   (IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define LOCAL   (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define WINDOWS (LOCAL | IBV_QP_EX_WITH_SEND_WITH_INV)
 
 static struct vcl_qp *qp_of_ex(struct ibv_qp_ex *ex)
@@ -42,6 +42,10 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context)) { /* a thread that is not here may hold the lock */
+		note_error(qp, -EIO);
+		return;
+	}
 	pthread_spin_lock(&qp->sq.lock);
 	qp->wr_first = qp->sq.prod;
 	qp->wr_wqe = NULL;
@@ -53,6 +57,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct vcl_qp *qp = qp_of_ex(ex);
 	int err = qp->wr_err;
 
+	if (vcl_forked(qp->ibv.context))
+		return vcl_errno(-EIO);
 	if (err != 0)
 		qp->sq.prod = qp->wr_first;
 	else if (qp->sq.prod != qp->wr_first)
@@ -65,6 +71,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context))
+		return;
 	qp->sq.prod = qp->wr_first;
 	pthread_spin_unlock(&qp->sq.lock);
 }
@@ -168,8 +176,8 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 	new_remote(ex, TP_WR_READ, rkey, remote_addr, 0);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
-	uint64_t swap)
+static void wr_atomic_cmp_swp(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
 {
 	new_atomic(ex, TP_WR_CMP_SWAP, rkey, remote_addr, compare, swap);
 }

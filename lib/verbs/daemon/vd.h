@@ -153,8 +153,9 @@ struct vd_worker *vd_worker(struct vd *vd, uint32_t worker);
 
 /* Fills in the members of ops that this library implements: mem_read, mem_write, send_fetch, recv_fetch,
  * send_retire, complete, event, srq_fetch, srq_posted, srq_event. (pkt_alloc and pkt_emit are the
- * caller's.) The env pointer given to tp_create() must then point to a struct whose FIRST member is `struct vd_worker *`, set before the
- * first QP exists:   struct my_worker { struct vd_worker *vd; ... };   */
+ * caller's.) The env pointer given to tp_create() must then point to a struct whose FIRST member is
+ * `struct vd_worker *`, set before the first QP exists:
+ *   struct my_worker { struct vd_worker *vd; ... };   */
 void vd_worker_ops(struct tp_ops *ops);
 
 typedef void (*vd_member_fn)(void *arg, uint32_t qpn);

@@ -239,7 +239,9 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 
 static void flush_receives(struct fake_qp *qp)
 {
-	while (qp->srq == NULL && qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
+	if (qp->srq != NULL)
+		return;
+	while (qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
 		const struct tp_recv_wqe *wqe = slot_of(qp->rq, qp->rq_cons, qp->rq_depth, qp->rq_slot);
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn, .opcode = TP_WC_OP_RECV,
 			.status = TP_WC_WR_FLUSH_ERR};
@@ -273,7 +275,8 @@ static void fill_device(struct vc_device_attr *d)
 		.max_mr = 64, .max_pd = 64, .max_ah = 64, .max_qp_rd_atomic = 16, .max_qp_init_rd_atomic = 16,
 		.max_inline_bytes = FAKE_INLINE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_1024,
 		.max_srq = FAKE_MAX, .max_srq_wr = 512, .max_srq_sge = FAKE_MAX_SGE, .max_mcast_grp = 8,
-		.max_mcast_qp_attach = 4, .max_mw = 64, .cap_flags = fake_cap_flags, .gid_count = 3, .port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
+		.max_mcast_qp_attach = 4, .max_mw = 64, .cap_flags = fake_cap_flags, .gid_count = 3,
+		.port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
 }
 
 /* Entry 0: fe80::..., 1: 10.0.0.1, 2: empty. */

@@ -195,7 +195,8 @@ static int init_attr(const struct fake_cm_id *id, uint32_t state, struct vc_qp_a
 static int join(struct fake_session *s, struct fake_cm_id *id, const struct vc_request *q)
 {
 	struct vc_cm_event ev = {.type = RDMA_CM_EVENT_MULTICAST_JOIN, .mcast_cookie = q->cm_mcast.cookie,
-		.param = {.qpn = 0xffffff, .qkey = RDMA_UDP_QKEY}, .av = {.dgid = {[10] = 0xff, 0xff}, .sgid_index = 1}};
+		.param = {.qpn = 0xffffff, .qkey = RDMA_UDP_QKEY},
+		.av = {.dgid = {[10] = 0xff, 0xff}, .sgid_index = 1}};
 
 	if (q->cm_mcast.addr.addr[3] == 9)
 		return -EADDRINUSE;

@@ -4,7 +4,9 @@
 
 static struct ibv_mw_bind_info whole(struct env *env)
 {
-	return (struct ibv_mw_bind_info){.mr = env->mr, .addr = (uintptr_t)env->buf + 16, .length = 100,
+	return (struct ibv_mw_bind_info){.mr = env->mr,
+		.addr = (uintptr_t)env->buf + 16,
+		.length = 100,
 		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED};
 }
 
@@ -81,8 +83,11 @@ static void test_type_2(void **state)
 static void test_invalidation(void **state)
 {
 	struct env *env = *state;
-	struct ibv_send_wr wr = {.wr_id = 5, .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED,
-		.invalidate_rkey = 0x1234}, *bad;
+	struct ibv_send_wr wr = {.wr_id = 5,
+				   .opcode = IBV_WR_LOCAL_INV,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .invalidate_rkey = 0x1234},
+			   *bad;
 	struct ibv_wc wc[2];
 
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), 0);
@@ -101,9 +106,13 @@ static void test_invalidation(void **state)
 
 static struct ibv_qp_ex *make_qp(struct env *env, enum ibv_qp_type type, uint64_t flags)
 {
-	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = type,
-		.cap = {4, 4, 1, 1, 16}, .pd = env->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = flags};
+	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq,
+		.recv_cq = env->cq,
+		.qp_type = type,
+		.cap = {4, 4, 1, 1, 16},
+		.pd = env->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = flags};
 	struct ibv_qp *qp = ibv_create_qp_ex(env->context, &attr);
 
 	return qp != NULL ? ibv_qp_to_qp_ex(qp) : NULL;
@@ -114,8 +123,8 @@ static void test_built_requests(void **state)
 	struct env *env = *state;
 	struct ibv_mw *mw = ibv_alloc_mw(env->pd, IBV_MW_TYPE_2);
 	struct ibv_mw_bind_info info = whole(env), nothing = {0};
-	struct ibv_qp_ex *ex = make_qp(env, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
-		IBV_QP_EX_WITH_SEND_WITH_INV);
+	struct ibv_qp_ex *ex = make_qp(
+		env, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV);
 	struct ibv_wc wc[4];
 
 	for (int s = IBV_QPS_INIT; s <= IBV_QPS_RTS; s++)
