@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one list of reasons why a packet is dropped: enum, counter name and documentation row together.
- * `rocectl`, telemetry and docs/ are generated from it.
+ * lib/base is what all layers share and depends on none: serial numbers of 24 bits (base_psn.h), timers
+ * (base_wheel.h) and, here, the one list of reasons why a packet is dropped: enum, counter name and
+ * explanation together. The daemon's counters and `malformed` of rocectl have their names from it.
  */
 #ifndef BASE_DROP_H
 #define BASE_DROP_H

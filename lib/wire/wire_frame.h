@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * lib/wire knows where every field lies, from Ethernet to the last extended header (here), in opcodes
+ * (wire_opcode.h), the ICRC (wire_icrc.h), CM datagrams (wire_cm.h) and ARP, ND and echo (wire_arp_nd.h). It
+ * is a set of pure functions: no state, no memory of its own, no opinion on what a queue pair does with it.
+ *
  * One parsed packet. wire_parse() fills it once from a frame, and everybody after that reads it; in the
  * daemon it is the private area of the mbuf. wire_write() is the inverse: it lays the headers out.
  * All numbers are in host byte order.

@@ -16,9 +16,6 @@ hostile_client=$build_dir/tests/tools/hostile_client
 GID_A=00000000000000000000ffff0a4d0001
 
 need ss rping ib_atomic_bw python3
-# programs of two daemons and an attacker share few CPUs here
-SERVER_HEAD_START=1.5
-
 # A:port, B:port and the attacker's M:evil on one wire that everybody hears
 make_ns A B M
 veth A port M a 4200

@@ -58,6 +58,8 @@ mix="--drop 1 --dup 1 --reorder 1 --corrupt 1"
 wire $mix
 verified "all faults, MTU 256" $V4 256
 verify "all faults, large messages, verified" 60 $V6 4096 -q 2 -s 1048579 --no-atomics
+verify "all faults, 8 QPs, verified" 60 $V4 1024 -q 8 -s 16384
+perftest "all faults: ib_write_bw -a, 2 B to 8 MiB" 60 ib_write_bw $V6 -a -n 5 -m 4096
 for tool in write read send; do
 	perftest "all faults: ib_${tool}_bw" 30 ib_${tool}_bw $V4 -n 200 -s 16384 -m 1024
 done
@@ -70,6 +72,19 @@ wire --drop 20
 cm_pair "20 % loss: rping connects and ends" 60 "rping -s -a $B4 -V -C 3" "rping -c -a $B4 -V -C 3"
 wire_did dropped
 
+roced_stop A
+roced_stop B
+
+# The same over taps.
+for n in A B; do ip -n "$(ns $n)" link set dev port mtu 1500; done
+tap_daemons || finish
+# shellcheck disable=SC2086
+wire $mix
+verified "tap, all faults, MTU 512, IPv6" $V6 512
+perftest "tap, all faults: ib_write_bw" 30 ib_write_bw $V4 -n 200 -s 16384
+perftest "tap, all faults: ib_read_lat" 30 ib_read_lat $V6 -n 200
+cm_pair "tap, all faults: rping, data checked" 40 "rping -s -a $B4 -V -C 50 -S 4000" "rping -c -a $B4 -V -C 50 -S 4000"
+wire_did dropped duplicated reordered corrupted
 roced_stop A
 roced_stop B
 finish

@@ -12,23 +12,8 @@ V4=1 V6=2
 
 need ss ib_write_bw rping ibv_rc_pingpong
 
-# bridge_end NS: a bridge over the veth end; the daemon's tap joins when it is there
-bridge_end() {
-	in_ns "$1" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
-	ip -n "$(ns "$1")" link add name joint mtu 1500 type bridge mcast_snooping 0
-	quiet_if "$1" joint 1500
-	ip -n "$(ns "$1")" link set dev port master joint
-}
-
-tap_joins() {
-	ip -n "$(ns "$1")" link set dev dtap0 mtu 1500 master joint && ip -n "$(ns "$1")" link set dev dtap0 up
-}
-
 wire_direct 1500
-for n in A B; do bridge_end $n; done
-roced_start A net_tap0,iface=dtap0 1024 1500 "$A4/24" "$A6/64" || finish
-roced_start B net_tap0,iface=dtap0 1024 1500 "$B4/24" "$B6/64" || finish
-tap_joins A && tap_joins B || { fail "the taps join their bridges"; finish; }
+tap_daemons || finish
 
 pair "ibv_rc_pingpong" 20 B "ibv_rc_pingpong -d roced0 -g $V4 -n 500 -c" \
 	A "ibv_rc_pingpong -d roced0 -g $V4 -n 500 -c $SIDE_B"

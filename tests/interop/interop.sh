@@ -81,6 +81,14 @@ cm() {
 	guest_calls "$1" 30 "$2 $6 $4" "$3 $6 $4"
 }
 
+# pingpong NAME GID options...: ibv_rc_pingpong, both directions
+pingpong() {
+	local name=$1 opts="-g $2"
+	shift 2
+	guest_serves "$name" 20 "ibv_rc_pingpong -d rxe0 $opts $*" "ibv_rc_pingpong -d roced0 $opts $* $SIDE_B"
+	guest_calls "$name" 20 "ibv_rc_pingpong -d roced0 $opts $*" "ibv_rc_pingpong -d rxe0 $opts $* $SIDE_A"
+}
+
 # verified NAME GID MTU options...: every byte and completion, once each way round
 verified() {
 	local name="$1, verified" opts="-x $2 -m $3 -t 60"
@@ -99,6 +107,9 @@ cm "rping IPv6, data checked" "rping -s -a" "rping -c -a" "-V -C 20 -S 4000" $B6
 cm "ucmatose" "ucmatose -b" "ucmatose -s" "-c 2 -C 10 -S 1000" $B4 $A4
 cm "rdma_server and rdma_client" "rdma_server -s" "rdma_client -s" "" $B4 $A4
 
+pingpong "ibv_rc_pingpong IPv4, polling" $V4 -n 200 -c
+pingpong "ibv_rc_pingpong IPv6, events" $V6 -n 200 -c -e -m 4096 -s 16384
+
 for tool in write read send atomic; do
 	perf "ib_${tool}_bw IPv4" ib_${tool}_bw $V4 -n 200 -t 16
 	perf "ib_${tool}_lat IPv4" ib_${tool}_lat $V4 -n 100
@@ -107,6 +118,7 @@ for tool in write read send atomic; do
 done
 for tool in write read send; do
 	perf "ib_${tool}_bw MTU 256" ib_${tool}_bw $V4 -m 256 -n 50 -t 8 -s 16384
+	perf "ib_${tool}_bw MTU 1024" ib_${tool}_bw $V6 -m 1024 -n 50 -t 8
 	perf "ib_${tool}_bw MTU 4096" ib_${tool}_bw $V4 -m 4096 -n 100 -t 8
 done
 perf "ib_write_bw -a, 2 B to 8 MiB" ib_write_bw $V4 -a -n 5 -t 4 -m 4096
@@ -117,6 +129,14 @@ guest_calls "ib_send_bw -R (rdma_cm)" 30 "ib_send_bw -d roced0 -F -R -n 100 -t 1
 verified "1 B to 64 KiB, 2 QPs, MTU 1024, IPv4" $V4 1024 -q 2 -s 65537
 verified "1 B to 64 KiB, 2 QPs, MTU 4096, IPv6" $V6 4096 -q 2 -s 65537
 
+netem_loses() { in_guest 10 "tc -s qdisc show dev eth0" | tee "$tmp_dir/netem" && grep -qE 'dropped [1-9]' "$tmp_dir/netem"; }
+# Echo requests that leave the guest back to back: their answers, which roced sends at once, tell the order.
+netem_reorders() {
+	in_guest 15 "ping -l 60 -c 60 -W 2 $A4" >"$tmp_dir/netem"
+	sed -n 's/.*icmp_seq=\([0-9]*\).*/\1/p' "$tmp_dir/netem" |
+		awk '$1 < last { late++ } { last = $1 } END { print NR + 0 " answers, " late + 0 " late"; exit !late }'
+}
+
 # From here on the guest loses and reorders what it sends; delay is what netem reorders with.
 if in_guest 10 "tc qdisc add dev eth0 root netem loss 2% delay 1ms reorder 20% 50%" >"$tmp_dir/check.log" 2>&1; then
 	for tool in write read send; do
@@ -125,12 +145,8 @@ if in_guest 10 "tc qdisc add dev eth0 root netem loss 2% delay 1ms reorder 20% 5
 	perf "loss 2 % and reordering: ib_atomic_bw" ib_atomic_bw $V4 -n 50 -t 8
 	cm "loss 2 % and reordering: rping" "rping -s -a" "rping -c -a" "-V -C 20 -S 1000" $B4 $A4
 	verified "loss 2 % and reordering, 2 QPs" $V4 1024 -q 2 -s 12345
-	in_guest 10 "tc -s qdisc show dev eth0" >"$tmp_dir/check.log" 2>&1
-	if grep -qE 'dropped [1-9]' "$tmp_dir/check.log"; then
-		pass "the guest's netem has lost frames"
-	else
-		fail "the guest's netem has lost frames" "$tmp_dir/check.log"
-	fi
+	check "the guest's netem has lost frames" netem_loses
+	check "the guest's netem reorders frames" netem_reorders
 else
 	fail "netem in the guest" "$tmp_dir/check.log"
 fi

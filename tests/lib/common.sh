@@ -246,6 +246,27 @@ roced_start() {
 	roced_launch "$where"
 }
 
+# bridge_end NS: a bridge over the veth end; the daemon's tap joins when it is there
+bridge_end() {
+	in_ns "$1" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
+	ip -n "$(ns "$1")" link add name joint mtu 1500 type bridge mcast_snooping 0
+	quiet_if "$1" joint 1500
+	ip -n "$(ns "$1")" link set dev port master joint
+}
+
+tap_joins() {
+	ip -n "$(ns "$1")" link set dev dtap0 mtu 1500 master joint && ip -n "$(ns "$1")" link set dev dtap0 up
+}
+
+# tap_daemons: in A and B, each on a tap that a kernel bridge joins with the interface `port`
+tap_daemons() {
+	bridge_end A
+	bridge_end B
+	roced_start A net_tap0,iface=dtap0 1024 1500 "$A4/24" "$A6/64" || return 1
+	roced_start B net_tap0,iface=dtap0 1024 1500 "$B4/24" "$B6/64" || return 1
+	tap_joins A && tap_joins B || { fail "the taps join their bridges"; return 1; }
+}
+
 # roced_launch NS: with the file $tmp_dir/roced-NS.conf
 roced_launch() {
 	local where=$1 log="$tmp_dir/roced-$1.log" conf="$tmp_dir/roced-$1.conf"
