@@ -117,8 +117,8 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 	cqe.qpn = peer->qpn;
 	cqe.src_qpn = qp->qpn;
 	cqe.solicited = (wqe->flags & TP_SEND_SOLICITED) != 0;
-	if (wqe->opcode == TP_WR_SEND_IMM) {
-		cqe.flags = TP_WC_WITH_IMM;
+	if (wqe->opcode == TP_WR_SEND_IMM || wqe->opcode == TP_WR_SEND_INV) {
+		cqe.flags = wqe->opcode == TP_WR_SEND_IMM ? TP_WC_WITH_IMM : TP_WC_WITH_INV;
 		cqe.imm = wqe->imm;
 	}
 	__atomic_store_n(&peer->rq->cons, ++peer->rq_cons, __ATOMIC_RELEASE);
