@@ -63,7 +63,8 @@ static int check_send(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
 	bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	uint64_t bytes;
 
-	if ((size_t)wr->opcode >= sizeof(opcodes) / sizeof(opcodes[0]) || (wr->send_flags & ~flags) != 0)
+	if ((size_t)wr->opcode >= sizeof(opcodes) / sizeof(opcodes[0]) || opcodes[wr->opcode].services == 0 ||
+		(wr->send_flags & ~flags) != 0)
 		return -EOPNOTSUPP;
 	if ((opcodes[wr->opcode].services & (1u << qp->ibv.qp_type)) == 0)
 		return -EINVAL;

@@ -82,6 +82,8 @@ static void test_checks(void **state)
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EINVAL);
 	wr.opcode = IBV_WR_TSO;
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EOPNOTSUPP);
+	wr.opcode = IBV_WR_LOCAL_INV;
+	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EOPNOTSUPP);
 	assert_int_equal(ibv_post_recv(env->a, &rwr, &rbad), EINVAL);
 	assert_ptr_equal(rbad, &rwr);
 	assert_int_equal(ibv_poll_cq(env->cq, 2, wc), 0);
@@ -136,6 +138,14 @@ static void test_write_and_immediate(void **state)
 	env_poll(env->cq, wc, 2);
 	assert_true((wc[0].wc_flags & IBV_WC_WITH_IMM) != 0);
 	assert_int_equal(wc[0].imm_data, 0x11223344);
+
+	wr.opcode = IBV_WR_SEND_WITH_INV;
+	wr.invalidate_rkey = 0x55667788;
+	assert_int_equal(env_post_recv(env, env->b, 10, 800), 0);
+	assert_int_equal(ibv_post_send(env->a, &wr, &bad), 0);
+	env_poll(env->cq, wc, 2);
+	assert_true((wc[0].wc_flags & IBV_WC_WITH_INV) != 0);
+	assert_int_equal(wc[0].invalidated_rkey, 0x55667788);
 }
 
 static void get_event(struct env *env)

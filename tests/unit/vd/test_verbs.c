@@ -136,6 +136,21 @@ static void send_arrives(void **state)
 	pair_free(p);
 }
 
+/* Regions of ibv_reg_mr do not end by a peer's wish: the message is acknowledged and the receiver told. */
+static void send_cannot_invalidate_plain_memory(void **state)
+{
+	struct pair *p = pair_new();
+	struct tp_sge from = sge_of(p, 0, 0, 8), to = sge_of(p, 1, 0, 8);
+	struct tp_send_wqe wqe = {.wr_id = 3, .opcode = TP_WR_SEND_INV, .num_sge = 1, .flags = TP_SEND_SIGNALED,
+		.imm = p->key[1]};
+
+	(void)state;
+	wx_post_recv(&p->qp[1], 7, 1, &to);
+	wx_post(&p->qp[0], &wqe, &from, NULL);
+	expect(&p->cq[1], 7, TP_WC_REM_INV_REQ_ERR);
+	pair_free(p);
+}
+
 static void write_read_atomic_and_inline(void **state)
 {
 	struct pair *p = pair_new();
@@ -579,6 +594,7 @@ int main(void)
 		cmocka_unit_test(list_devices_without_hello),
 		cmocka_unit_test(hello_brings_sealed_memory),
 		cmocka_unit_test(send_arrives),
+		cmocka_unit_test(send_cannot_invalidate_plain_memory),
 		cmocka_unit_test(write_read_atomic_and_inline),
 		cmocka_unit_test(address_vector_is_built),
 		cmocka_unit_test(modify_waits_for_the_neighbour),
