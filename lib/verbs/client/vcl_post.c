@@ -25,7 +25,7 @@ static const struct {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1},
 	[IBV_WR_LOCAL_INV] = {RC | UC, .window = 1},
 	[IBV_WR_BIND_MW] = {RC | UC, .window = 1},
-	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1, .window = 1},
+	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1}, /* its key shares the place of the immediate data */
 };
 
 static uint64_t total_bytes(const struct ibv_sge *sge, int n)
@@ -45,8 +45,6 @@ static int check_window(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
 
 	if (!vcl_has_windows(qp->ibv.context))
 		return -EOPNOTSUPP;
-	if (wr->opcode == IBV_WR_SEND_WITH_INV)
-		return 0;
 	if (wr->num_sge != 0)
 		return -EINVAL;
 	if (wr->opcode != IBV_WR_BIND_MW)

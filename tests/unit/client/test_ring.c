@@ -82,7 +82,8 @@ static void test_checks(void **state)
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EINVAL);
 	wr.opcode = IBV_WR_TSO;
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EOPNOTSUPP);
-	wr.opcode = IBV_WR_LOCAL_INV;
+	wr.opcode = IBV_WR_LOCAL_INV; /* without windows */
+	wr.send_flags = 0;
 	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EOPNOTSUPP);
 	assert_int_equal(ibv_post_recv(env->a, &rwr, &rbad), EINVAL);
 	assert_ptr_equal(rbad, &rwr);
