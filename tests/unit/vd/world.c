@@ -181,7 +181,7 @@ static void pump_network(struct wx_world *w)
 			VD_MAD_BYTES);
 }
 
-static void pump_once(struct wx_world *w)
+void wx_turn(struct wx_world *w)
 {
 	vd_dispatch(w->vd);
 	vd_advance(w->vd);
@@ -197,7 +197,7 @@ void wx_pump(struct wx_world *w)
 {
 	/* A quiet round may be followed by another: answers and acknowledgements come in turns. */
 	for (int i = 0, quiet = 0; i < ROUNDS && quiet < 3; i++) {
-		pump_once(w);
+		wx_turn(w);
 		quiet = w->n_frames == 0 && w->n_mads == 0 ? quiet + 1 : 0;
 	}
 }
