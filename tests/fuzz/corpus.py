@@ -151,41 +151,53 @@ def session(who, kind=0, srq=0):
     yield act(AH, who, 0, 0)
     yield act(MW, who, 0, 1)
     yield act(MW, who, 0, 2)
+    yield act(CQ, who, 8, 0, 0x80, 6)
+    yield act(CQ, who, 128, 0, 0, 0, 0, 0, 0, 0, 1)
 
 
 def busy(who, rnd, flags=2):
     """Receives, then each kind of work request."""
     yield act(RECEIVE, who, 0, rnd.randrange(2), 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3)
     yield act(CQ_SIDE, who, 0, 2)
+    yield act(SRQ, who, 1, 0, 2, 0, 8)
     for op in rnd.sample(range(10), 10):
         size = rnd.choice((8, 64, 1000, 8000))
         yield act(SEND, who, 0, op, 1, flags, 0, 0, rnd.choice((0, 0, 0xf0, 0xe1, 0xfc)), 0, 0, 1, size & 255, size >> 8)
         yield act(CQ_SIDE, who, 0, 2, 0, 0, 0, 0, 1)
     yield act(TIME, who, 100, 0, 3, 1)
+    # What faults, as the source and as the destination.
+    yield act(RECEIVE, who, 0, rnd.randrange(2), 0, 0, 0, 0, 1, 0, 0, 0x3f, 0, 4, 1, 3)
+    yield act(SEND, who, 0, rnd.choice((2, 4)), 1, flags, 0, 0, 0, 0, 0, 0x3f, 0, 4, 1)
+    yield act(INDEX, who, 2, 0, 1, rnd.choice((0, 0x80)), 0x70, 0, 1)
 
 
-def managed():
-    """One session listens, another connects, both end it."""
-    for who in (0, 1):
+def managed(datagram=0, answer=1, same=False):
+    """One session listens, another connects, both end it. Or one does both, or the first refuses."""
+    other = 0 if same else 1
+    mine, accepted = (1, 2) if same else (0, 1)
+    for who in sorted({0, other}):
         yield act(HELLO, who, 1)
         yield act(CM, who, 0)
-        yield act(CM, who, 1, 0, 0)
+    for who in (0, other):
+        yield act(CM, who, 1, 0, datagram)
     yield act(CM, 0, 3, 0, 0, 1)
     yield act(CM, 0, 4, 0, 4, 1)
-    yield act(CM, 1, 5, 0, 0, 1, 0, 0, 200)
-    yield act(CM_READ, 1, 0, 8)
-    yield act(CM, 1, 6, 0, 0, 1, 0, 0, 200)
-    yield act(CM_CONN, 1, 0, 0)
+    yield act(CM, other, 5, mine, 0, 1, 0, 0, 200)
+    yield act(CM_READ, other, 0, 8)
+    yield act(CM, other, 6, mine, 0, 1, 0, 0, 200)
+    yield act(CM_CONN, other, 0, mine, 0, 0, 0, 0, 2, 0x60)
     yield act(CM_READ, 0, 0, 8)
-    yield act(CM, 0, 8, 1, 2)
-    yield act(CM_CONN, 0, 1, 1)
-    yield act(CM_READ, 1, 0, 8)
-    yield act(CM, 1, 8, 0, 2)
-    yield act(OBJECT, 1, 13, 0)
-    yield act(CM_READ, 0, 0, 8)
-    yield act(OBJECT, 0, 12, 1)
-    yield act(CM_READ, 1, 0, 8)
-    yield act(OBJECT, 1, 12, 0)
+    yield act(CM, 0, 7, accepted, 0)
+    for state in (1, 2, 3):
+        yield act(CM, 0, 8, accepted, state)
+    yield act(CM_CONN, 0, answer, accepted, 0, 0, 0, 0, 2, 0x61)
+    for state in (1, 2, 3):
+        yield act(CM, other, 8, mine, state)
+    yield act(OBJECT, other, 13, mine)
+    yield act(CM_READ, other, 0, 8)
+    yield act(OBJECT, 0, 14, accepted)
+    yield act(OBJECT, 0, 12, accepted)
+    yield act(OBJECT, other, 12, mine)
     yield act(TIME, 0, 100, 0, 7, 1)
 
 
@@ -198,8 +210,18 @@ def scripts():
             for peer in (0, 0x60, 0x61, 0xc1):
                 lives.append([*session(0, kind, srq), *session(1, kind), act(UP, 0, 0, peer), act(UP, 1, 0, 0xc0),
                               *busy(0, rnd, 0x12 if kind == 2 else 2), *busy(1, rnd), act(TRANSFER, 0)])
-    lives.append([*managed()])
+    for datagram in (0, 1):
+        for answer in (1, 3):
+            for same in (False, True):
+                lives.append([*managed(datagram, answer, same)])
     lives.append([act(RESOLVE, 0, 1), *managed(), act(RESOLVE, 0, 0, 1), act(CM_READ, 1, 0, 8)])
+    # Events that nobody reads: of completion queues, then of ids.
+    for read in (act(TIME, 0, 1), act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 1)):
+        lives.append([*session(0), act(UP, 0, 0, 0x60), *40 * [act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 8), act(
+            SEND, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7)], read, act(INDEX, 0, 0, 0, 0, 0, 99)])
+    lives.append([act(HELLO, 0, 1), act(CM, 0, 0), act(CM, 0, 0), act(CM, 0, 1), *60 * [act(CM, 0, 5, 0, 0, 0x0c)],
+                  *8 * [act(CM, 0, 1), act(CM, 0, 5, 7, 0, 1)], act(CM, 0, 7, 0, 1), act(OBJECT, 0, 11, 1),
+                  act(CM_READ, 0, 0, 99)])
     for op in range(15):
         lives.append([*session(0), act(UP, 0, 0, 0x60), act(OBJECT, 0, op, 0), act(OBJECT, 0, op, 0), *busy(0, rnd)])
     yield from (b"".join(life) for life in lives)

@@ -167,6 +167,15 @@ static struct object *keep(struct hostile *h, enum kind kind, uint32_t handle_, 
 	return object;
 }
 
+static struct object *find(struct hostile *h, enum kind kind, uint32_t handle_)
+{
+	for (uint32_t i = 0; i < h->n[kind] && i < N_KEPT; i++) {
+		if (h->objects[kind][i].handle == handle_)
+			return &h->objects[kind][i];
+	}
+	return NULL;
+}
+
 static void keep_queues(struct hostile *h, const struct vc_reply *reply)
 {
 	struct object *object;
@@ -187,7 +196,9 @@ static void keep_queues(struct hostile *h, const struct vc_reply *reply)
 		object->depth[1] = reply->srq.depth;
 		object->slot_bytes[1] = reply->srq.slot_bytes;
 	} else {
-		object = keep(h, CQ, reply->cq.handle, 0);
+		object = reply->op == VC_RESIZE_CQ ? find(h, CQ, reply->cq.handle) : NULL;
+		if (object == NULL)
+			object = keep(h, CQ, reply->cq.handle, 0);
 		object->ring[0] = reply->cq.offset;
 		object->depth[0] = reply->cq.depth;
 		object->slot_bytes[0] = sizeof(struct tp_cqe);
@@ -908,6 +919,19 @@ static void play(struct stage *st, const struct step *s)
 }
 
 /* ---- the whole ---- */
+
+int __real_socketpair(int domain, int type, int protocol, int fds[2]);
+int __wrap_socketpair(int domain, int type, int protocol, int fds[2]);
+
+/* The channels of clients are full after a few messages, so that scripts get that far. */
+int __wrap_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	int bytes = 1, rc = __real_socketpair(domain, type, protocol, fds);
+
+	if (rc == 0)
+		FUZZ_CHECK(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) == 0);
+	return rc;
+}
 
 static unsigned int count_fds(void)
 {

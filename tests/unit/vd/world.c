@@ -9,6 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifndef WX_DIR
+#define WX_DIR "/tmp"
+#endif
 #define HEADROOM  128
 #define BUF_BYTES (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
 #define ROUNDS    200
@@ -261,7 +264,7 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 
 	assert_non_null(w);
 	w->now_ns = 1000000000;
-	snprintf(w->path, sizeof(w->path), "/tmp/vd-test-%d/sock", (int)getpid());
+	snprintf(w->path, sizeof(w->path), WX_DIR "/vd-test-%d/sock", (int)getpid());
 	make_device(&device);
 	w->env = (struct vd_env){
 		.worker_call = env_worker_call,
@@ -299,7 +302,7 @@ void wx_free(struct wx_world *w)
 	vd_destroy(w->vd);
 	assert_int_equal(w->links, 0);
 	assert_int_not_equal(access(w->path, F_OK), 0);
-	snprintf(dir, sizeof(dir), "/tmp/vd-test-%d", (int)getpid());
+	snprintf(dir, sizeof(dir), WX_DIR "/vd-test-%d", (int)getpid());
 	(void)rmdir(dir);
 	for (uint32_t i = 0; i < w->n_frames; i++)
 		pkt_free(w->frames[i]);
