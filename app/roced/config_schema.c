@@ -82,6 +82,8 @@ const struct config_key config_keys[] = {
 	{"limits.max_mws", CONFIG_UINT, LIMIT(max_mws), 1, 65534, "4096", "", "memory windows of a context"},
 	{"limits.max_pds", CONFIG_UINT, LIMIT(max_pds), 1, 65536, "256", "", "protection domains of a context"},
 	{"limits.max_ahs", CONFIG_UINT, LIMIT(max_ahs), 1, 1048576, "4096", "", "address handles of a context"},
+	{"limits.max_groups", CONFIG_UINT, LIMIT(max_groups), 1, 65534, "64", "",
+		"multicast memberships of a context's queue pairs"},
 	{"limits.max_channels", CONFIG_UINT, LIMIT(max_channels), 1, 65536, "256", "",
 		"completion or event channels of a session"},
 	{"limits.max_cm_ids", CONFIG_UINT, LIMIT(max_cm_ids), 1, 65536, "1024", "",

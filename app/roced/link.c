@@ -48,6 +48,7 @@ int link_init(struct roced *roced)
 	struct path_neigh_config config;
 
 	LIST_INIT(&roced->pending);
+	TAILQ_INIT(&roced->groups);
 	path_neigh_config_default(&config);
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
 		int rc = path_neigh_create(&config, &ops, roced, clock_now_ns(), &roced->ports[p].neigh);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "group.h"
 #include "guard.h"
 #include "log.h"
 #include "nodes.h"
@@ -106,6 +107,16 @@ static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src
 	link_send_mad(arg, device, src, dst, mad);
 }
 
+static int env_join_group(void *arg, uint32_t device, const struct wire_addr *group)
+{
+	return group_join(arg, device, group);
+}
+
+static void env_leave_group(void *arg, uint32_t device, const struct wire_addr *group)
+{
+	group_leave(arg, device, group);
+}
+
 static uint64_t env_now_ns(void *arg)
 {
 	(void)arg;
@@ -121,7 +132,7 @@ static void env_log(void *arg, int level, const char *line)
 static int start_verbs(struct roced *roced)
 {
 	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_release_link, env_send_mad,
-		env_now_ns, env_log};
+		env_join_group, env_leave_group, env_now_ns, env_log};
 	const struct config *config = &roced->config;
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "group.h"
 #include "log.h"
 #include "roced.h"
 
@@ -141,6 +142,7 @@ void main_loop_run(struct roced *roced)
 		vd_advance(roced->vd);
 		if (now_ns >= link_ns) {
 			poll_links(roced);
+			group_advance(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}
 	}

@@ -2,13 +2,15 @@
 /* Parses each frame, once; checks that it is for us and whole; says who handles it. */
 #include <rte_prefetch.h>
 
+#include "group.h"
 #include "nodes.h"
+#include "wire_arp_nd.h"
 #include "wire_cm.h"
 #include "wire_frame.h"
 
 #define PREFETCH_AHEAD 4
 
-enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP };
+enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP, EDGE_SPREAD };
 
 static rte_edge_t drop(struct worker *worker, enum base_drop reason)
 {
@@ -21,6 +23,19 @@ static bool is_group(const uint8_t mac[6])
 	return (mac[0] & 1) != 0;
 }
 
+/* A datagram for a multicast group: only such have that destination (IBTA vol. 1, 9.6.1.3). */
+static rte_edge_t to_group(struct worker *worker, const struct port *port, const uint8_t *frame,
+	const struct wire_pkt *pkt, const struct wire_addr *dst)
+{
+	uint8_t mac[6];
+	uint32_t i = 0;
+
+	if (group_find(worker, port, dst, pkt->has_vlan, pkt->vlan_tci, &i) == NULL ||
+		!wire_mcast_mac(dst, mac) || __builtin_memcmp(frame, mac, sizeof(mac)) != 0)
+		return drop(worker, BASE_DROP_NOT_OURS);
+	return wire_icrc_ok(frame, pkt) ? EDGE_SPREAD : drop(worker, BASE_DROP_ICRC);
+}
+
 static rte_edge_t roce(struct worker *worker, const struct port *port, const uint8_t *frame, const struct wire_pkt *pkt)
 {
 	const struct port_addr *addr;
@@ -28,6 +43,8 @@ static rte_edge_t roce(struct worker *worker, const struct port *port, const uin
 	uint32_t owner;
 
 	wire_dst(frame, pkt, &dst);
+	if (pkt->dqpn == GROUP_QPN)
+		return to_group(worker, port, frame, pkt, &dst);
 	addr = port_find_addr(port, &dst, pkt->has_vlan, pkt->vlan_tci);
 	if (addr == NULL || __builtin_memcmp(frame, addr->mac, sizeof(addr->mac)) != 0)
 		return drop(worker, BASE_DROP_NOT_OURS);
@@ -64,6 +81,11 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 		return drop(worker, BASE_DROP_TRUNCATED);
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	reason = wire_parse(frame, m->data_len, pkt);
+	if (reason != BASE_DROP_NONE && worker->n_groups != 0 && is_group(frame) &&
+		group_is_query(frame, m->data_len)) {
+		pkt->kind = WIRE_KIND_OTHER;
+		return EDGE_PUNT;
+	}
 	if (reason != BASE_DROP_NONE)
 		return drop(worker, reason);
 	switch (pkt->kind) {
@@ -103,7 +125,7 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 struct rte_node_register node_classify = {
 	.name = "classify",
 	.process = process,
-	.nb_edges = 4,
+	.nb_edges = 5,
 	.next_nodes = {[EDGE_DELIVER] = "deliver", [EDGE_PUNT] = "punt", [EDGE_HANDOFF] = "handoff",
-		[EDGE_DROP] = "drop"},
+		[EDGE_DROP] = "drop", [EDGE_SPREAD] = "spread"},
 };

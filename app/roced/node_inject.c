@@ -1,30 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source: frames of the main thread, and packets that arrived at other workers. */
+#include "group.h"
 #include "nodes.h"
 
-enum { EDGE_EGRESS, EDGE_DELIVER };
+enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP };
 
-static uint32_t take(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring, rte_edge_t edge)
+/* From the main thread: to be sent. */
+static uint32_t take_frames(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
 {
 	void *objs[WORKER_BURST];
 	uint32_t n = rte_ring_sc_dequeue_burst(ring, objs, WORKER_BURST, NULL);
 
 	if (n != 0)
-		rte_node_enqueue(graph, node, edge, objs, (uint16_t)n);
+		rte_node_enqueue(graph, node, EDGE_EGRESS, objs, (uint16_t)n);
+	return n;
+}
+
+/* From another worker: for a queue pair of ours, or a copy for a group's members. */
+static uint32_t take_passed(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
+{
+	void *objs[WORKER_BURST];
+	uint32_t n = rte_ring_sc_dequeue_burst(ring, objs, WORKER_BURST, NULL);
+
+	for (uint32_t i = 0, run = 0; i < n; i++) {
+		bool to_group = TP_PKT((struct rte_mbuf *)objs[i])->dqpn == GROUP_QPN;
+		bool last = i + 1 == n || (TP_PKT((struct rte_mbuf *)objs[i + 1])->dqpn == GROUP_QPN) != to_group;
+
+		if (!last)
+			continue;
+		rte_node_enqueue(graph, node, to_group ? EDGE_GROUP : EDGE_DELIVER, &objs[run], (uint16_t)(i + 1 - run));
+		run = i + 1;
+	}
 	return n;
 }
 
 static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n_objs)
 {
 	struct worker *worker = worker_of(node);
-	uint32_t n = take(graph, node, worker->from_main, EDGE_EGRESS);
+	uint32_t n = take_frames(graph, node, worker->from_main);
 
 	(void)objs;
 	(void)n_objs;
 	for (uint32_t w = 0; w < worker->roced->n_workers; w++) {
 		if (worker->from_worker[w] == NULL)
 			continue;
-		n += take(graph, node, worker->from_worker[w], EDGE_DELIVER);
+		n += take_passed(graph, node, worker->from_worker[w]);
 	}
 	worker->counters.ring_in += n;
 	worker->work += n;
@@ -35,6 +55,6 @@ struct rte_node_register node_inject = {
 	.name = "inject",
 	.flags = RTE_NODE_SOURCE_F,
 	.process = process,
-	.nb_edges = 2,
-	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver"},
+	.nb_edges = 3,
+	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver", [EDGE_GROUP] = "group"},
 };

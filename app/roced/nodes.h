@@ -5,7 +5,8 @@
  *   port_rx ─► classify ─► deliver ─► egress ─► port_tx
  *   inject ──► egress  ├─► handoff (to another worker)
  *      └─────► deliver ├─► punt (to the main thread)
- *   requester ► egress └─► drop          egress ─► classify (to ourselves)
+ *   requester ► egress ├─► drop          egress ─► classify (to ourselves)
+ *   inject ──► group   └─► spread ─► group ─► egress (multicast)
  */
 #ifndef NODES_H
 #define NODES_H
@@ -21,5 +22,6 @@ int nodes_register(void);
 
 extern struct rte_node_register node_port_rx, node_classify, node_deliver, node_handoff, node_punt, node_drop;
 extern struct rte_node_register node_requester, node_inject, node_egress, node_port_tx;
+extern struct rte_node_register node_spread, node_group;
 
 #endif

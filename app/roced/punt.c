@@ -4,9 +4,9 @@
 #include <sys/eventfd.h>
 
 #include "clock.h"
+#include "group.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
-#include "worker.h"
 
 #define PKEY_BASE 0x7fff
 
@@ -125,6 +125,8 @@ static void handle(struct roced *roced, struct rte_mbuf *m)
 	roced->counters.punted++;
 	if (TP_PKT(m)->kind == WIRE_KIND_ROCE_V2)
 		handle_mad(roced, port, rte_pktmbuf_mtod(m, const uint8_t *), TP_PKT(m));
+	else if (TP_PKT(m)->kind == WIRE_KIND_OTHER)
+		group_rx_query(roced, port, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
 	else
 		gone = handle_host(roced, port, m);
 	if (!gone)

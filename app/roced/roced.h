@@ -48,6 +48,9 @@ struct port {
 struct pending;
 LIST_HEAD(pending_list, pending);
 
+struct group;
+TAILQ_HEAD(group_list, group);
+
 struct main_counters {
 	uint64_t punted, arp_replies, nd_replies, echo_replies, mads_received, mads_sent, mads_lost;
 	uint64_t frames_lost;
@@ -73,6 +76,7 @@ struct roced {
 	int signal_fd, epoll_fd;
 	int claim_fd;              /* the lock beside the control socket, -1: none */
 	struct pending_list pending;
+	struct group_list groups;
 	uint32_t n_pending_mads;
 	uint32_t mad_psn;
 	struct main_counters counters;

@@ -15,6 +15,7 @@
 #include <rte_pause.h>
 
 #include "clock.h"
+#include "group.h"
 #include "log.h"
 #include "nodes.h"
 
@@ -53,6 +54,42 @@ static void emit_drop(struct worker *worker, struct rte_mbuf *m, enum base_drop 
 	rte_pktmbuf_free(m);
 }
 
+static void emit(struct worker *worker, struct rte_mbuf *m, enum route route)
+{
+	*roced_route(m) = (uint8_t)route;
+	if (worker->n_emit == WORKER_EMIT)
+		worker_flush_emit(worker);
+	if (worker->n_emit == WORKER_EMIT) {
+		emit_drop(worker, m, BASE_DROP_RING_FULL);
+		return;
+	}
+	worker->emit[worker->n_emit++] = m;
+}
+
+struct rte_mbuf *worker_copy(const struct worker *worker, struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_alloc(worker->roced->tx_pool);
+	char *at = copy != NULL ? rte_pktmbuf_append(copy, m->data_len) : NULL;
+
+	if (at == NULL) {
+		rte_pktmbuf_free(copy);
+		return NULL;
+	}
+	memcpy(at, rte_pktmbuf_mtod(m, const char *), m->data_len);
+	*TP_PKT(copy) = *TP_PKT(m);
+	copy->port = m->port;
+	return copy;
+}
+
+/* What goes to a group goes to the members here as well; without any, there are no groups. */
+static void emit_to_members(struct worker *worker, struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = worker->n_groups != 0 ? worker_copy(worker, m) : NULL;
+
+	if (copy != NULL)
+		emit(worker, copy, ROUTE_LOOP);
+}
+
 /* Link addresses are filled in here and not later, since the link may be given back once the transport
  * has forgotten it. */
 static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
@@ -68,14 +105,9 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	if (link->entry == NULL)
 		memcpy(frame, link->mac, sizeof(link->mac));
 	m->port = link->port->id;
-	*roced_route(m) = link->entry == NULL ? ROUTE_LOOP : ROUTE_TX;
-	if (worker->n_emit == WORKER_EMIT)
-		worker_flush_emit(worker);
-	if (worker->n_emit == WORKER_EMIT) {
-		emit_drop(worker, m, BASE_DROP_RING_FULL);
-		return;
-	}
-	worker->emit[worker->n_emit++] = m;
+	if (TP_PKT(m)->dqpn == GROUP_QPN)
+		emit_to_members(worker, m);
+	emit(worker, m, link->entry == NULL ? ROUTE_LOOP : ROUTE_TX);
 }
 
 /* ---- sending ---- */

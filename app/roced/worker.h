@@ -22,10 +22,17 @@
 #define WORKER_BACKLOG     1024   /* frames a full transmit queue may hold up, a power of two */
 #define WORKER_QPN_SHIFT   18     /* QPN = worker << shift | index */
 #define WORKER_RING        2048
+#define WORKER_GROUPS      256    /* multicast, of all ports */
 
 struct worker_rxq {
 	const struct port *port;
 	uint16_t port_id, queue;
+};
+
+/* A multicast group some client listens to; the same list at every worker. */
+struct worker_group {
+	uint32_t device;
+	struct wire_addr addr;
 };
 
 /* Frames that wait for room in a transmit queue. */
@@ -67,6 +74,8 @@ struct worker {
 	struct rte_mbuf *emit[WORKER_EMIT];
 	struct rte_node *node;
 	rte_edge_t egress_edge;
+	uint32_t n_groups;
+	struct worker_group groups[WORKER_GROUPS];
 	/* idle */
 	uint64_t idle_since_ns, sleep_ns;
 	bool vd_asleep;
@@ -114,6 +123,8 @@ static inline void worker_enter(struct worker *worker, struct rte_node *node, rt
 	worker->egress_edge = egress_edge;
 }
 
+/* A copy of a parsed packet, NULL: no buffer. */
+struct rte_mbuf *worker_copy(const struct worker *worker, struct rte_mbuf *m);
 /* Passes on what was emitted. */
 void worker_flush_emit(struct worker *worker);
 /* Queues frames of a port for sending, sends what the port takes. */

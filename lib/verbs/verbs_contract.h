@@ -134,6 +134,8 @@ enum vc_op {
 	VC_CM_MIGRATE,
 	VC_CM_INIT_QP_ATTR,        /* what rdma_init_qp_attr() needs for state X */
 	VC_CM_QUERY_ID,            /* addresses, device */
+	VC_CM_JOIN_MCAST,          /* MULTICAST_JOIN follows; attaching the queue pair is a request of its own */
+	VC_CM_LEAVE_MCAST,
 };
 
 /* An address vector or GID route as the client gives it. */
@@ -212,8 +214,9 @@ struct vc_cm_event {
 	struct vc_sockaddr src, dst;       /* as known now */
 	char device[VC_NAME_BYTES];        /* bound device, "" = none */
 	struct vc_conn_param param;        /* peer's parameters and private data */
-	struct vc_av av;                   /* UD: address of the peer */
+	struct vc_av av;                   /* UD: address of the peer or group */
 	uint8_t sgid[16];
+	uint64_t mcast_cookie;             /* MULTICAST_JOIN: client's cookie of the join */
 };
 
 struct vc_request {
@@ -244,6 +247,7 @@ struct vc_request {
 			accept (cookie: the client's for the accepted id), reject */
 		struct { uint32_t id, channel; uint64_t cookie; } cm_migrate;
 		struct { uint32_t id, state; } cm_init_attr;
+		struct { uint32_t id, resv; struct vc_sockaddr addr; uint64_t cookie; } cm_mcast; /* cookie: join */
 	};
 };
 

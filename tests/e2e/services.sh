@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Two daemons joined by a veth pair: datagrams, unreliable connections, shared receive queues, requests
-# built call by call and extended completion queues, by the programs that Debian ships, unmodified.
+# built call by call, windows and extended completion queues, by the programs that Debian ships, unmodified.
 #
 # usage: tests/e2e/services.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -72,6 +72,16 @@ served() {
 served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
 served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
 served "cmtime, 10 connections, twice" 30 2 "cmtime -b $B4" "cmtime -s $B4 -c 10"
+
+# What none of those programs calls, by Debian's Python bindings.
+api() { run_in A timeout -k 2 30 /usr/bin/python3 "$repo_dir/tests/e2e/verbs_api.py" "$1" roced0 $V4; }
+if /usr/bin/python3 -c 'import pyverbs.device' 2>/dev/null; then
+	for case in $(/usr/bin/python3 "$repo_dir/tests/e2e/verbs_api.py" --list); do
+		check "calls by pyverbs: $case" api "$case"
+	done
+else
+	skip "calls by pyverbs" "python3-pyverbs is not installed"
+fi
 
 roced_stop A
 roced_stop B

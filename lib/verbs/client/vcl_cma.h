@@ -40,6 +40,17 @@ struct cma_channel {
 	uint32_t handle;
 };
 
+/* A multicast group an id has joined. */
+struct cma_join {
+	struct cma_join *next;
+	uint64_t cookie;                   /* in events; unique in its id */
+	struct vc_sockaddr addr;
+	bool sends_only;
+	void *context;
+	union ibv_gid gid;
+	struct ibv_qp *attached;           /* gets the group's messages; NULL: none */
+};
+
 struct cma_id {
 	struct rdma_cm_id rdma;
 	struct cma *cma;
@@ -54,6 +65,8 @@ struct cma_id {
 	uint8_t tos, ack_timeout;
 	struct ibv_qp_init_attr *ep_attr;  /* of an endpoint that listens: for the QPs of its requests */
 	struct ibv_pd *ep_pd;
+	struct cma_join *joins;            /* cma.lock */
+	uint64_t last_join;
 };
 
 struct cma_event {
@@ -100,6 +113,14 @@ void cma_id_free(struct cma_id *id);
 int cma_id_locate(struct cma_id *id, const struct vc_sockaddr *src, const struct vc_sockaddr *dst,
 	const char device[VC_NAME_BYTES]);
 int cma_id_set_path(struct cma_id *id);
+int cma_addr_to_contract(const struct sockaddr *in, struct vc_sockaddr *out);
+
+/* ---- vcl_cma_mcast.c ---- */
+/* The group of a join is there: attaches the id's queue pair. 0 or a negative errno. */
+int cma_joined(struct cma_id *id, uint64_t cookie, struct rdma_ud_param *param);
+/* Before the id's queue pair goes: an attached one cannot be destroyed (IB o10-2.2.3). */
+void cma_detach_joins(struct cma_id *id);
+void cma_free_joins(struct cma_id *id);
 
 /* ---- vcl_cma_qp.c ---- */
 /* Moves the id's QP on; 0xff keeps what was agreed on. 0 or a negative errno. */

@@ -188,30 +188,7 @@ int rdma_disconnect(struct rdma_cm_id *rdma)
 	return err != 0 ? cma_result(err) : cma_complete(id);
 }
 
-/* ---- not there ---- */
-
-int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
-{
-	(void)id;
-	(void)addr;
-	(void)context;
-	return cma_result(-EOPNOTSUPP);
-}
-
-int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
-{
-	(void)id;
-	(void)attr;
-	(void)context;
-	return cma_result(-EOPNOTSUPP);
-}
-
-int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
-{
-	(void)id;
-	(void)addr;
-	return cma_result(-EOPNOTSUPP);
-}
+/* ---- enhanced connection establishment: not there ---- */
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {

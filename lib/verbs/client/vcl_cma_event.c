@@ -130,6 +130,13 @@ static int apply(struct cma_id *id, const struct vc_cm_event *msg, struct cma_ev
 		if (id->rdma.qp_type != IBV_QPT_UD) /* a datagram queue pair may have other peers */
 			cma_qp_to_error(id);
 		return 0;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		err = cma_joined(id, msg->mcast_cookie, &ev->rdma.param.ud);
+		if (err == -ENOENT) /* left since */
+			return err;
+		if (err != 0)
+			fail(ev, RDMA_CM_EVENT_MULTICAST_ERROR, err);
+		return 0;
 	default:
 		return msg->type <= RDMA_CM_EVENT_TIMEWAIT_EXIT ? 0 : -EPROTO;
 	}

@@ -10,7 +10,7 @@
 
 /* ---- addresses ---- */
 
-static int addr_to_contract(const struct sockaddr *in, struct vc_sockaddr *out)
+int cma_addr_to_contract(const struct sockaddr *in, struct vc_sockaddr *out)
 {
 	const struct sockaddr_in6 *in6 = (const void *)in;
 	const struct sockaddr_in *in4 = (const void *)in;
@@ -149,6 +149,7 @@ void cma_id_free(struct cma_id *id)
 	pthread_cond_destroy(&id->acked);
 	free(id->rdma.route.path_rec);
 	free(id->ep_attr);
+	cma_free_joins(id);
 	free(id);
 }
 
@@ -261,7 +262,7 @@ int rdma_bind_addr(struct rdma_cm_id *rdma, struct sockaddr *addr)
 	int err;
 
 	req.cm_bind.id = id->handle;
-	err = addr_to_contract(addr, &req.cm_bind.src);
+	err = cma_addr_to_contract(addr, &req.cm_bind.src);
 	if (err == 0)
 		err = vcl_call(&id->cma->conn, &req, &reply);
 	if (err == 0)
@@ -297,9 +298,9 @@ int rdma_resolve_addr(struct rdma_cm_id *rdma, struct sockaddr *src_addr, struct
 		return cma_result(-EINVAL);
 	req.cm_resolve.id = id->handle;
 	req.cm_resolve.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
-	err = addr_to_contract(src_addr, &req.cm_resolve.src);
+	err = cma_addr_to_contract(src_addr, &req.cm_resolve.src);
 	if (err == 0)
-		err = addr_to_contract(dst_addr, &req.cm_resolve.dst);
+		err = cma_addr_to_contract(dst_addr, &req.cm_resolve.dst);
 	if (err == 0)
 		err = vcl_call(&id->cma->conn, &req, NULL);
 	if (err != 0)

@@ -233,6 +233,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	cma_detach_joins(cma_id(id));
 	if (id->qp != NULL)
 		(void)ibv_destroy_qp(id->qp);
 	id->qp = NULL;

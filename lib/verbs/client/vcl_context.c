@@ -163,6 +163,9 @@ static void init_ops(struct verbs_context *v)
 	v->create_qp_ex = vcl_create_qp_ex;
 	v->create_srq_ex = vcl_create_srq_ex;
 	v->context.abi_compat = (void *)UINTPTR_MAX;
+	v->context.ops.alloc_mw = vcl_alloc_mw;
+	v->context.ops.bind_mw = vcl_bind_mw;
+	v->context.ops.dealloc_mw = vcl_dealloc_mw;
 	v->context.ops.poll_cq = vcl_poll_cq;
 	v->context.ops.req_notify_cq = vcl_req_notify_cq;
 	v->context.ops.post_send = vcl_post_send;

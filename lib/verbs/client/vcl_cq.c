@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion channels and queues. */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -218,11 +217,6 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 /* ---- consumer side of the ring ---- */
 
-/* A completion costs no system call. But a program that spins may share its CPU with the very worker it waits for
- * and would keep it out till the end of its time slice; so it gives way this often, which costs a spinning
- * program with a CPU of its own a fraction of a microsecond. */
-#define YIELD_POLLS 64
-
 static void copy_wc(struct ibv_wc *wc, const struct tp_cqe *cqe)
 {
 	wc->wr_id = cqe->wr_id;
@@ -262,10 +256,7 @@ int vcl_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		__atomic_store_n(&cq->ring->cons, cons, __ATOMIC_RELEASE);
 	}
 	pthread_spin_unlock(&cq->lock);
-	if (n != 0)
-		cq->empty_polls = 0;
-	else if (++cq->empty_polls % YIELD_POLLS == 0)
-		sched_yield();
+	vcl_cq_give_way(cq, n == 0);
 	/* What a daemon that died had completed is still delivered, but then nothing more comes. */
 	return n == 0 && num_entries > 0 && !vcl_alive(ibv->context) ? -1 : n;
 }

@@ -54,9 +54,12 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EIO;
 	pthread_spin_lock(&cq->lock);
 	err = advance(cq);
-	if (err == 0)
+	if (err == 0) {
+		cq->empty_polls = 0;
 		return 0;
+	}
 	pthread_spin_unlock(&cq->lock);
+	vcl_cq_give_way(cq, true);
 	/* What a daemon that died had completed is still delivered, but then nothing more comes. */
 	return vcl_alive(ex->context) ? err : EIO;
 }
@@ -180,7 +183,7 @@ static void set_calls(struct ibv_cq_ex *ex, uint64_t wc_flags)
 struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint64_t fields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+				IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	/* All queues are safe for threads, so a promise to use one thread only changes nothing. */
 	const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	struct ibv_cq *cq;

@@ -14,7 +14,7 @@
 /* What a work request carries, by opcode (IB 11.4.1.1, table of operations by service). */
 static const struct {
 	uint8_t services;                  /* RC, UC, UD that have it */
-	uint8_t remote : 1, atomic : 1, may_inline : 1;
+	uint8_t remote : 1, atomic : 1, may_inline : 1, window : 1;
 } opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = {RC | UC, .remote = 1, .may_inline = 1},
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC, .remote = 1, .may_inline = 1},
@@ -23,6 +23,9 @@ static const struct {
 	[IBV_WR_RDMA_READ] = {RC, .remote = 1},
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, .atomic = 1},
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1},
+	[IBV_WR_LOCAL_INV] = {RC | UC, .window = 1},
+	[IBV_WR_BIND_MW] = {RC | UC, .window = 1},
+	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1, .window = 1},
 };
 
 static uint64_t total_bytes(const struct ibv_sge *sge, int n)
@@ -33,6 +36,24 @@ static uint64_t total_bytes(const struct ibv_sge *sge, int n)
 	for (i = 0; i < n; i++)
 		bytes += sge[i].length;
 	return bytes;
+}
+
+/* A window of type 1 is bound by ibv_bind_mw() only (IB 10.6.7.2). */
+static int check_window(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (!vcl_has_windows(qp->ibv.context))
+		return -EOPNOTSUPP;
+	if (wr->opcode == IBV_WR_SEND_WITH_INV)
+		return 0;
+	if (wr->num_sge != 0)
+		return -EINVAL;
+	if (wr->opcode != IBV_WR_BIND_MW)
+		return 0;
+	if (mw == NULL || mw->type != IBV_MW_TYPE_2 || wr->bind_mw.bind_info.mr == NULL)
+		return -EINVAL;
+	return vcl_check_bind(&qp->ibv, mw, &wr->bind_mw.bind_info);
 }
 
 /* 0 or a negative errno. */
@@ -55,7 +76,7 @@ static int check_send(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
 		return -EINVAL;
 	if (qp->ibv.qp_type == IBV_QPT_UD && (wr->wr.ud.ah == NULL || wr->wr.ud.ah->context != qp->ibv.context))
 		return -EINVAL;
-	return 0;
+	return opcodes[wr->opcode].window != 0 ? check_window(qp, wr) : 0;
 }
 
 static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, struct tp_send_wqe *wqe)
@@ -64,7 +85,7 @@ static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, 
 		.wr_id = wr->wr_id,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = (uint16_t)wr->send_flags,
-		.imm = wr->imm_data,
+		.imm = wr->imm_data, /* or the key to invalidate, in the same place */
 	};
 	if (opcodes[wr->opcode].remote != 0) {
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
@@ -76,6 +97,8 @@ static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, 
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
 		wqe->atomic.swap = wr->wr.atomic.swap;
 	}
+	if (wr->opcode == IBV_WR_BIND_MW)
+		vcl_write_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		wqe->ud.ah = vcl_ah(wr->wr.ud.ah)->number;
 		wqe->ud.qpn = wr->wr.ud.remote_qpn;

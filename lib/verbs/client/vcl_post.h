@@ -51,10 +51,17 @@ static inline int vcl_may_send(const struct ibv_qp *qp)
 	return state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? -EINVAL : 0;
 }
 
+/* ---- vcl_mw.c ---- */
+/* Whether the device has memory windows, and invalidates keys. */
+bool vcl_has_windows(struct ibv_context *ctx);
+/* Whether a QP may bind a window to a region. 0 or a negative errno. */
+int vcl_check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info);
+void vcl_write_bind(struct tp_send_wqe *wqe, uint32_t rkey, const struct ibv_mw_bind_info *info);
+
 /* ---- vcl_wr.c ---- */
 /* Gives a new QP the ibv_wr_* calls of IBV_QP_EX_WITH_* flags. */
 void vcl_set_wr_calls(struct vcl_qp *qp, uint64_t flags);
 /* Whether a QP of that type can have them. 0 or a negative errno. */
-int vcl_check_wr_calls(enum ibv_qp_type type, uint64_t flags);
+int vcl_check_wr_calls(struct ibv_context *ctx, enum ibv_qp_type type, uint64_t flags);
 
 #endif

@@ -142,7 +142,7 @@ struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr
 	else if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != ctx)
 		err = -EINVAL;
 	else if (wr_calls)
-		err = vcl_check_wr_calls(attr->qp_type, attr->send_ops_flags);
+		err = vcl_check_wr_calls(ctx, attr->qp_type, attr->send_ops_flags);
 	if (err != 0) {
 		errno = -err;
 		return NULL;

@@ -67,7 +67,9 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 struct ibv_srq *vcl_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
 {
 	(void)ctx;
-	errno = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC ? EOPNOTSUPP : EINVAL;
+	errno = EINVAL;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC)
+		errno = EOPNOTSUPP;
 	return NULL;
 }
 

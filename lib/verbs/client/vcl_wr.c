@@ -7,13 +7,21 @@
 
 #include "vcl_post.h"
 
-#define SENDS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define WRITES (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-#define READS (IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define SENDS   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define WRITES  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define READS   (IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define LOCAL   (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define WINDOWS (LOCAL | IBV_QP_EX_WITH_SEND_WITH_INV)
 
 static struct vcl_qp *qp_of_ex(struct ibv_qp_ex *ex)
 {
 	return container_of(ex, struct vcl_qp, ex);
+}
+
+/* Requests that work on keys only. */
+static bool has_no_data(const struct tp_send_wqe *wqe)
+{
+	return wqe->opcode == TP_WR_LOCAL_INV || wqe->opcode == TP_WR_BIND_MW;
 }
 
 static bool is_atomic(const struct tp_send_wqe *wqe)
@@ -34,6 +42,10 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context)) { /* a thread that is not here may hold the lock */
+		note_error(qp, -EIO);
+		return;
+	}
 	pthread_spin_lock(&qp->sq.lock);
 	qp->wr_first = qp->sq.prod;
 	qp->wr_wqe = NULL;
@@ -45,6 +57,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct vcl_qp *qp = qp_of_ex(ex);
 	int err = qp->wr_err;
 
+	if (vcl_forked(qp->ibv.context))
+		return vcl_errno(-EIO);
 	if (err != 0)
 		qp->sq.prod = qp->wr_first;
 	else if (qp->sq.prod != qp->wr_first)
@@ -57,6 +71,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
 
+	if (vcl_forked(qp->ibv.context))
+		return;
 	qp->sq.prod = qp->wr_first;
 	pthread_spin_unlock(&qp->sq.lock);
 }
@@ -120,6 +136,31 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 	new_remote(ex, TP_WR_SEND_IMM, 0, 0, imm);
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	new_remote(ex, TP_WR_SEND_INV, 0, 0, rkey);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	new_remote(ex, TP_WR_LOCAL_INV, 0, 0, rkey);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	struct vcl_qp *qp = qp_of_ex(ex);
+	struct tp_send_wqe *wqe = new_wqe(ex, TP_WR_BIND_MW);
+	int err;
+
+	if (wqe == NULL)
+		return;
+	err = mw->type == IBV_MW_TYPE_2 && info->mr != NULL ? vcl_check_bind(&qp->ibv, mw, info) : -EINVAL;
+	if (err != 0)
+		note_error(qp, err);
+	else
+		vcl_write_bind(wqe, rkey, info);
+}
+
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
 {
 	new_remote(ex, TP_WR_WRITE, rkey, remote_addr, 0);
@@ -135,8 +176,8 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 	new_remote(ex, TP_WR_READ, rkey, remote_addr, 0);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
-	uint64_t swap)
+static void wr_atomic_cmp_swp(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
 {
 	new_atomic(ex, TP_WR_CMP_SWAP, rkey, remote_addr, compare, swap);
 }
@@ -171,7 +212,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 
 	if (qp->wr_wqe == NULL)
 		return;
-	if (num_sge > qp->sq.max_sge) {
+	if (num_sge > qp->sq.max_sge || (num_sge != 0 && has_no_data(qp->wr_wqe))) {
 		note_error(qp, -EINVAL);
 		return;
 	}
@@ -202,7 +243,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf, const 
 
 	if (wqe == NULL)
 		return;
-	if (wqe->opcode == TP_WR_READ || is_atomic(wqe)) {
+	if (wqe->opcode == TP_WR_READ || is_atomic(wqe) || has_no_data(wqe)) {
 		note_error(qp, -EINVAL);
 		return;
 	}
@@ -229,18 +270,27 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 /* ---- given to a QP ---- */
 
-int vcl_check_wr_calls(enum ibv_qp_type type, uint64_t flags)
+int vcl_check_wr_calls(struct ibv_context *ctx, enum ibv_qp_type type, uint64_t flags)
 {
-	const uint64_t served = SENDS | WRITES | READS;
 	uint64_t of_type = SENDS;
 
-	if ((flags & ~served) != 0)
-		return -EOPNOTSUPP;
 	if (type == IBV_QPT_RC)
-		of_type |= WRITES | READS;
+		of_type |= WRITES | READS | WINDOWS;
 	else if (type == IBV_QPT_UC)
-		of_type |= WRITES;
+		of_type |= WRITES | LOCAL;
+	if (!vcl_has_windows(ctx))
+		of_type &= ~(uint64_t)WINDOWS;
 	return (flags & ~of_type) == 0 ? 0 : -EOPNOTSUPP;
+}
+
+static void set_window_operations(struct ibv_qp_ex *ex, uint64_t flags)
+{
+	if ((flags & IBV_QP_EX_WITH_LOCAL_INV) != 0)
+		ex->wr_local_inv = wr_local_inv;
+	if ((flags & IBV_QP_EX_WITH_BIND_MW) != 0)
+		ex->wr_bind_mw = wr_bind_mw;
+	if ((flags & IBV_QP_EX_WITH_SEND_WITH_INV) != 0)
+		ex->wr_send_inv = wr_send_inv;
 }
 
 static void set_operations(struct ibv_qp_ex *ex, uint64_t flags)
@@ -267,6 +317,7 @@ void vcl_set_wr_calls(struct vcl_qp *qp, uint64_t flags)
 
 	qp->has_wr_calls = true;
 	set_operations(ex, flags);
+	set_window_operations(ex, flags);
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_sge = wr_set_sge;

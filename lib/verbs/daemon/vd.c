@@ -175,6 +175,7 @@ static void set_limits(struct vd_limits *limits)
 	limits->max_mws = or_default(limits->max_mws, 4096, 0xfffe);
 	limits->max_pds = or_default(limits->max_pds, 256, 0xfffe);
 	limits->max_ahs = or_default(limits->max_ahs, 4096, 0xfffe);
+	limits->max_groups = or_default(limits->max_groups, 64, 0xfffe);
 	limits->max_channels = or_default(limits->max_channels, 256, 0xfffe);
 	limits->max_cm_ids = or_default(limits->max_cm_ids, 1024, 0xfffe);
 	limits->max_send_wr = or_default(limits->max_send_wr, 4096, 1u << 20);
@@ -256,6 +257,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	vd->listener.fd = -1;
 	TAILQ_INIT(&vd->sessions);
 	TAILQ_INIT(&vd->resolvings);
+	TAILQ_INIT(&vd->groups);
 	return vd;
 }
 

@@ -57,6 +57,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_mws;                  /* 4096 per context */
 	uint32_t max_pds;                  /* 256 per context */
 	uint32_t max_ahs;                  /* 4096 per context */
+	uint32_t max_groups;               /* 64 per context: multicast memberships of its queue pairs */
 	uint32_t max_channels;             /* 256 per session */
 	uint32_t max_cm_ids;               /* 1024 per session */
 	uint32_t max_send_wr;              /* 4096 */
@@ -102,6 +103,11 @@ struct vd_env {
 	/* Sends a MAD from QP 1 of src to QP 1 of dst (resolves dst itself; losing it is fine). */
 	void (*send_mad)(void *arg, uint32_t device, const struct wire_addr *src,
 		const struct wire_addr *dst, const uint8_t mad[VD_MAD_BYTES]);
+	/* Multicast; NULL: not served. join_group() makes the device's port a member of the group, so that
+	 * its frames come to the workers, and tells routers; leave_group() ends that. Once each for a group
+	 * of a device, however many queue pairs attach to it. */
+	int (*join_group)(void *arg, uint32_t device, const struct wire_addr *group);
+	void (*leave_group)(void *arg, uint32_t device, const struct wire_addr *group);
 	/* Monotonic time. */
 	uint64_t (*now_ns)(void *arg);
 	/* One line for the log; level is that of syslog(3). May be NULL. Already rate limited. */
@@ -112,6 +118,7 @@ struct vd_env {
 struct vd_stats {
 	uint32_t sessions, contexts, pds, mrs, mws, cqs, srqs, qps, ahs, comp_channels;
 	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
+	uint32_t groups, members; /* multicast: of ports, of queue pairs */
 	uint64_t shm_bytes_used;
 	uint64_t requests, bad_requests, refused_sessions;
 	uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
@@ -145,10 +152,18 @@ void vd_stats(const struct vd *vd, struct vd_stats *stats);
 struct vd_worker *vd_worker(struct vd *vd, uint32_t worker);
 
 /* Fills in the members of ops that this library implements: mem_read, mem_write, send_fetch, recv_fetch,
- * send_retire, complete, event, srq_fetch, srq_posted, srq_event. (pkt_alloc and pkt_emit are the caller's.) The env pointer given to
- * tp_create() must then point to a struct whose FIRST member is `struct vd_worker *`, set before the
- * first QP exists:   struct my_worker { struct vd_worker *vd; ... };   */
+ * send_retire, complete, event, srq_fetch, srq_posted, srq_event. (pkt_alloc and pkt_emit are the
+ * caller's.) The env pointer given to tp_create() must then point to a struct whose FIRST member is
+ * `struct vd_worker *`, set before the first QP exists:
+ *   struct my_worker { struct vd_worker *vd; ... };   */
 void vd_worker_ops(struct tp_ops *ops);
+
+typedef void (*vd_member_fn)(void *arg, uint32_t qpn);
+
+/* Calls fn for each of the worker's queue pairs that is attached to a group of the device: a datagram that
+ * came for the group and QPN 0xffffff is theirs, as if it had been sent to each. Returns how many. */
+uint32_t vd_worker_members(struct vd_worker *worker, uint32_t device, const struct wire_addr *group,
+	vd_member_fn fn, void *fn_arg);
 
 /* Looks at the doorbells of all clients of the worker and kicks their QPs in tp; sends notifications
  * that could not be sent before. Returns the number of QPs kicked. */

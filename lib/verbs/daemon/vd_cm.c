@@ -160,6 +160,7 @@ struct vd_cm_id *vd_cm_id_new(
 		free(id);
 		return NULL;
 	}
+	TAILQ_INIT(&id->joins);
 	id->session = session;
 	id->channel = channel;
 	id->ps = ps;
@@ -179,6 +180,7 @@ void vd_cm_id_free(struct vd_cm_id *id)
 	/* Tells the peer what it has to know: REJ or DREQ. */
 	if (id->cm != NULL)
 		cm_id_destroy(vd->cm->cm, id->cm, vd_now(vd));
+	vd_cm_leave_all(id);
 	vd_cm_unbind(id);
 	vd_cm_drop_events(id);
 	vd_table_del(&id->session->cm_ids, id->handle);

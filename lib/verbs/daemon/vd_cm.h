@@ -9,9 +9,13 @@
 #include "cm.h"
 #include "vd_internal.h"
 
-#define VD_CM_SPACES 3 /* TCP, UDP, IB */
+#define VD_CM_SPACES   3           /* TCP, UDP, IB */
+#define VD_CM_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: of all UDP port space queue pairs */
+#define VD_GROUP_QPN   0xffffffu   /* IBTA vol. 1, 10.5.2 */
 
 struct vd_cm_id;
+struct vd_cm_join;
+TAILQ_HEAD(vd_cm_joins, vd_cm_join);
 
 struct vd_cm_queued {
 	TAILQ_ENTRY(vd_cm_queued) link;
@@ -58,6 +62,7 @@ struct vd_cm_id {
 	uint32_t rq_psn; /* the PSN we ask the peer to start with */
 	bool qp_known;
 	struct cm_qp_params qp;
+	struct vd_cm_joins joins;
 	uint32_t events; /* delivered to the channel */
 };
 TAILQ_HEAD(vd_cm_ids, vd_cm_id);
@@ -87,9 +92,16 @@ static inline bool vd_cm_is_datagram(const struct vd_cm_id *id)
 /* ---- vd_cm_conn.c ---- */
 /* The way to the peer, as an address vector of the id's device. -EADDRNOTAVAIL: our address is gone. */
 int vd_cm_fill_av(const struct vd_cm_id *id, struct vc_av *av);
+/* Where the id's device has that address. */
+int vd_cm_gid_index(const struct vd_cm_id *id, const struct wire_addr *addr, uint8_t *index);
+
+/* ---- vd_cm_mcast.c ---- */
+void vd_cm_leave_all(struct vd_cm_id *id);
 
 /* ---- vd_cm_addr.c ---- */
 void vd_cm_unbind(struct vd_cm_id *id);
+/* 0, or -EAFNOSUPPORT. */
+int vd_cm_take_addr(const struct vc_sockaddr *in, struct wire_addr *addr, uint16_t *port);
 bool vd_cm_is_any(const struct wire_addr *addr);
 void vd_cm_fill_addr(const struct vd_cm_id *id, struct vc_sockaddr *src, struct vc_sockaddr *dst,
 	char device[VC_NAME_BYTES]);

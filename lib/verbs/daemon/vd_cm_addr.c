@@ -7,6 +7,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "vd_cm.h"
+#include "vd_mcast.h"
 
 #define FIRST_EPHEMERAL 32768u
 #define N_EPHEMERAL     28232u /* to 60999, as Linux does */
@@ -22,8 +23,7 @@ bool vd_cm_is_any(const struct wire_addr *addr)
 	return vd_addr_is_zero(addr) || vd_addr_equal(addr, &any4);
 }
 
-/* 0, or -EAFNOSUPPORT. */
-static int take_addr(const struct vc_sockaddr *in, struct wire_addr *addr, uint16_t *port)
+int vd_cm_take_addr(const struct vc_sockaddr *in, struct wire_addr *addr, uint16_t *port)
 {
 	*port = ntohs(in->port);
 	switch (in->family) {
@@ -190,7 +190,7 @@ int vd_op_cm_bind(
 
 	if (id == NULL || id->step != VD_CM_IDLE)
 		return -EINVAL;
-	err = take_addr(&request->cm_bind.src, &addr, &port);
+	err = vd_cm_take_addr(&request->cm_bind.src, &addr, &port);
 	if (err == 0)
 		err = bind_id(id, request->cm_bind.src.family, &addr, port);
 	if (err != 0)
@@ -252,6 +252,9 @@ static uint32_t suits(
 
 	if (vd_addr_is_zero(&gid->addr) || vd_addr_is_v4(&gid->addr) != v4)
 		return 0;
+	/* Which port a group is joined at is for the program to say; else the first one. */
+	if (vd_addr_is_group(dst))
+		return is_link_local(&gid->addr) ? 1 : 2;
 	bits = v4 ? gid->prefix_len + 96 : gid->prefix_len;
 	if (bits <= 128 && same_prefix(&gid->addr, dst, bits))
 		return bits + 2;
@@ -317,7 +320,7 @@ static int bind_source(struct vd_cm_id *id, const struct vc_sockaddr *wish, uint
 	}
 	if (wish->family != dst_family)
 		return -EINVAL;
-	err = take_addr(wish, &addr, &port);
+	err = vd_cm_take_addr(wish, &addr, &port);
 	return err == 0 ? bind_id(id, dst_family, &addr, port) : err;
 }
 
@@ -333,7 +336,7 @@ int vd_op_cm_resolve_addr(
 	(void)answer;
 	if (id == NULL || id->step > VD_CM_BOUND)
 		return -EINVAL;
-	err = take_addr(&request->cm_resolve.dst, &dst, &port);
+	err = vd_cm_take_addr(&request->cm_resolve.dst, &dst, &port);
 	if (err == 0)
 		err = bind_source(id, &request->cm_resolve.src, request->cm_resolve.dst.family);
 	if (err != 0)

@@ -5,8 +5,6 @@
 
 #include "vd_cm.h"
 
-#define UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: of all UDP port space queue pairs */
-
 static uint8_t at_most(uint32_t value, uint32_t most)
 {
 	return (uint8_t)(value < most ? value : most);
@@ -146,7 +144,7 @@ static int answer_datagram(
 	const struct cm_sidr_rep_params params = {
 		.status = (uint8_t)status,
 		.qpn = status == CM_SIDR_OK ? param->qpn : 0,
-		.qkey = status != CM_SIDR_OK ? 0 : param->qkey != 0 ? param->qkey : UDP_QKEY,
+		.qkey = status != CM_SIDR_OK ? 0 : param->qkey != 0 ? param->qkey : VD_CM_UDP_QKEY,
 		.private_bytes = (uint16_t)param->private_bytes,
 		.private_data = param->private_data,
 	};
@@ -246,8 +244,10 @@ int vd_op_cm_disconnect(
 
 /* ---- what a queue pair needs ---- */
 
-static int gid_index(const struct vd_device *device, const struct wire_addr *addr, uint8_t *index)
+int vd_cm_gid_index(const struct vd_cm_id *id, const struct wire_addr *addr, uint8_t *index)
 {
+	const struct vd_device *device = &id->session->vd->devices[id->device];
+
 	for (uint32_t i = 0; i < device->n_gids; i++) {
 		if (!vd_addr_equal(&device->gids[i].addr, addr))
 			continue;
@@ -263,7 +263,7 @@ static void init_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	attr->port = 1;
 	if (vd_cm_is_datagram(id)) {
 		attr->mask |= TP_QP_QKEY;
-		attr->qkey = UDP_QKEY;
+		attr->qkey = VD_CM_UDP_QKEY;
 		return;
 	}
 	attr->mask |= TP_QP_ACCESS_FLAGS;
@@ -282,7 +282,7 @@ int vd_cm_fill_av(const struct vd_cm_id *id, struct vc_av *av)
 	av->flow_label = path->flow_label;
 	av->hop_limit = path->hop_limit;
 	av->traffic_class = path->tos;
-	return gid_index(&id->session->vd->devices[id->device], &path->local, &av->sgid_index);
+	return vd_cm_gid_index(id, &path->local, &av->sgid_index);
 }
 
 static int rtr_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)

@@ -86,6 +86,10 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 	attr->cap_flags = CAP_FLAGS;
 	attr->max_cqe = limits->max_cqe;
 	attr->max_mr = limits->max_mrs;
+	if (vd->env.join_group != NULL) {
+		attr->max_mcast_grp = limits->max_groups;
+		attr->max_mcast_qp_attach = limits->max_groups;
+	}
 	attr->max_mw = limits->max_mws;
 	attr->max_pd = limits->max_pds;
 	attr->max_ah = limits->max_ahs;

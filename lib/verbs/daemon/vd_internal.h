@@ -21,8 +21,14 @@
 #define VD_REPLY_FDS 3
 #define VD_GRH_HOPS  64
 #define VD_PSN_MASK  0xffffffu
+#define VD_MEMBER_BUCKETS 64
 
 struct vd_cm_state;
+struct vd_group;
+struct vd_member;
+TAILQ_HEAD(vd_groups, vd_group);
+TAILQ_HEAD(vd_qp_members, vd_member);
+LIST_HEAD(vd_members, vd_member);
 
 /* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is
  * refused. */
@@ -164,6 +170,7 @@ struct vd_qp {
 	uint32_t dest_qpn;
 	struct vc_av av;
 	void *link; /* of the address vector in use */
+	struct vd_qp_members members;
 	/* worker: */
 	struct tp_qp *tp_qp;
 	struct vd_ring sq, rq;
@@ -214,6 +221,7 @@ struct vd_session {
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
+	uint32_t n_members;
 	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
@@ -237,6 +245,7 @@ struct vd_worker {
 	struct vd_sessions sessions;
 	struct vd_notes notes;
 	struct vd_qps broken;
+	struct vd_members members[VD_MEMBER_BUCKETS]; /* by group */
 	struct vd_worker_counters counters;
 };
 
@@ -255,6 +264,7 @@ struct vd {
 	struct vd_sessions sessions;
 	uint8_t *slots_used; /* max_sessions */
 	struct vd_resolvings resolvings;
+	struct vd_groups groups;
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;
@@ -321,12 +331,14 @@ vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq,
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
 vd_op_fn vd_op_create_srq, vd_op_modify_srq, vd_op_query_srq, vd_op_destroy_srq;
 vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
+vd_op_fn vd_op_attach_mcast, vd_op_detach_mcast;
 vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
 vd_op_fn vd_op_cm_bind, vd_op_cm_listen, vd_op_cm_resolve_addr, vd_op_cm_resolve_route,
 	vd_op_cm_connect;
 vd_op_fn vd_op_cm_accept, vd_op_cm_reject, vd_op_cm_establish, vd_op_cm_disconnect,
 	vd_op_cm_migrate;
 vd_op_fn vd_op_cm_init_qp_attr, vd_op_cm_query_id;
+vd_op_fn vd_op_cm_join_mcast, vd_op_cm_leave_mcast;
 
 /* ---- vd_device.c ---- */
 /* By name; an empty name is the first. -ENODEV. */

@@ -129,6 +129,7 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 		qp->rq.depth = vd_ring_depth(qp->max_recv_wr);
 		qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
 	}
+	TAILQ_INIT(&qp->members);
 	qp->note.session = session;
 	qp->note.cookie = request->create_qp.cookie;
 	qp->note.comp_fd = -1;
@@ -248,6 +249,8 @@ int vd_op_destroy_qp(
 	(void)answer;
 	if (qp == NULL)
 		return -EINVAL;
+	if (!TAILQ_EMPTY(&qp->members))
+		return -EBUSY; /* as Linux does: it has to be detached from its groups first */
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->qps, qp->handle);
 	free_rings(qp);

@@ -59,6 +59,8 @@ static const struct op {
 	[VC_DESTROY_SRQ] = {vd_op_destroy_srq, NEED_VERBS, UP_TO(object)},
 	[VC_ALLOC_MW] = {vd_op_alloc_mw, NEED_VERBS, UP_TO(alloc_mw)},
 	[VC_DEALLOC_MW] = {vd_op_dealloc_mw, NEED_VERBS, UP_TO(object)},
+	[VC_ATTACH_MCAST] = {vd_op_attach_mcast, NEED_VERBS, UP_TO(mcast)},
+	[VC_DETACH_MCAST] = {vd_op_detach_mcast, NEED_VERBS, UP_TO(mcast)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
@@ -75,6 +77,8 @@ static const struct op {
 	[VC_CM_MIGRATE] = {vd_op_cm_migrate, NEED_CM, UP_TO(cm_migrate)},
 	[VC_CM_INIT_QP_ATTR] = {vd_op_cm_init_qp_attr, NEED_CM, UP_TO(cm_init_attr)},
 	[VC_CM_QUERY_ID] = {vd_op_cm_query_id, NEED_CM, UP_TO(object)},
+	[VC_CM_JOIN_MCAST] = {vd_op_cm_join_mcast, NEED_CM, UP_TO(cm_mcast)},
+	[VC_CM_LEAVE_MCAST] = {vd_op_cm_leave_mcast, NEED_CM, UP_TO(cm_mcast)},
 };
 
 /* ---- answers ---- */

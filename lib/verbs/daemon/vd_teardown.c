@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vd_internal.h"
+#include "vd_mcast.h"
 
 /* In the worker's thread: nothing of the client is used there from now on. */
 static void worker_call(void *arg)
@@ -21,6 +21,7 @@ static void worker_call(void *arg)
 	uint32_t i;
 
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		vd_worker_forget_members(qp);
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
 	}
@@ -61,8 +62,10 @@ void vd_objects_free(struct vd_session *session)
 	uint32_t i;
 
 	vd_call(session, worker_call, session);
-	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;)
+	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		vd_members_free(qp);
 		vd_release_link(vd, qp->link);
+	}
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
 		vd_release_link(vd, ah->link);
 	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)

@@ -17,6 +17,8 @@
 
 #define SHM_BYTES (16u << 20)
 
+uint32_t fake_cap_flags = IBV_DEVICE_UD_AV_PORT_ENFORCE;
+
 int fake_pair(int *theirs)
 {
 	int pair[2];
@@ -179,6 +181,10 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 		memcpy((void *)(uintptr_t)wqe->remote_addr, data, bytes);
 		return true;
 	}
+	if (wqe->opcode == TP_WR_BIND_MW || wqe->opcode == TP_WR_LOCAL_INV) {
+		f->key_work = *wqe;
+		return true;
+	}
 	recv_wqe = peer != NULL ? next_recv(peer) : NULL;
 	if (recv_wqe == NULL)
 		return qp->type != IBV_QPT_RC;
@@ -190,13 +196,27 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 	cqe.solicited = (wqe->flags & TP_SEND_SOLICITED) != 0;
 	cqe.timestamp_ns = now_ns();
 	cqe.flags = head != 0 ? TP_WC_GRH : 0;
-	if (wqe->opcode == TP_WR_SEND_IMM) {
-		cqe.flags |= TP_WC_WITH_IMM;
+	if (wqe->opcode == TP_WR_SEND_IMM || wqe->opcode == TP_WR_SEND_INV) {
+		cqe.flags |= wqe->opcode == TP_WR_SEND_IMM ? TP_WC_WITH_IMM : TP_WC_WITH_INV;
 		cqe.imm = wqe->imm;
 	}
 	consume_recv(f, peer);
 	complete(peer->recv_cq, &cqe);
 	return true;
+}
+
+static uint16_t completion_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case TP_WR_WRITE:
+		return TP_WC_OP_WRITE;
+	case TP_WR_BIND_MW:
+		return TP_WC_OP_BIND_MW;
+	case TP_WR_LOCAL_INV:
+		return TP_WC_OP_LOCAL_INV;
+	default:
+		return TP_WC_OP_SEND;
+	}
 }
 
 static void serve_sends(struct fake *f, struct fake_qp *qp)
@@ -206,7 +226,7 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn};
 		bool flush = qp->state == IBV_QPS_ERR, signaled = qp->sig_all || (wqe->flags & TP_SEND_SIGNALED) != 0;
 
-		cqe.opcode = wqe->opcode == TP_WR_WRITE ? TP_WC_OP_WRITE : TP_WC_OP_SEND;
+		cqe.opcode = completion_of(wqe->opcode);
 		if (flush)
 			cqe.status = TP_WC_WR_FLUSH_ERR;
 		else if (qp->state != IBV_QPS_RTS || !deliver(f, qp, wqe))
@@ -219,7 +239,9 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 
 static void flush_receives(struct fake_qp *qp)
 {
-	while (qp->srq == NULL && qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
+	if (qp->srq != NULL)
+		return;
+	while (qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
 		const struct tp_recv_wqe *wqe = slot_of(qp->rq, qp->rq_cons, qp->rq_depth, qp->rq_slot);
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn, .opcode = TP_WC_OP_RECV,
 			.status = TP_WC_WR_FLUSH_ERR};
@@ -253,7 +275,8 @@ static void fill_device(struct vc_device_attr *d)
 		.max_mr = 64, .max_pd = 64, .max_ah = 64, .max_qp_rd_atomic = 16, .max_qp_init_rd_atomic = 16,
 		.max_inline_bytes = FAKE_INLINE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_1024,
 		.max_srq = FAKE_MAX, .max_srq_wr = 512, .max_srq_sge = FAKE_MAX_SGE, .max_mcast_grp = 8,
-		.max_mcast_qp_attach = 4, .cap_flags = IBV_DEVICE_UD_AV_PORT_ENFORCE, .gid_count = 3, .port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
+		.max_mcast_qp_attach = 4, .max_mw = 64, .cap_flags = fake_cap_flags, .gid_count = 3,
+		.port_state = IBV_PORT_ACTIVE, .speed_mbps = 100000};
 }
 
 /* Entry 0: fe80::..., 1: 10.0.0.1, 2: empty. */
@@ -486,6 +509,13 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 	case VC_DEREG_MR:
 		f->mrs--;
 		return true;
+	case VC_ALLOC_MW:
+		r->mr.handle = ++f->mws;
+		r->mr.key = 0x7fe00 + q->alloc_mw.type;
+		return true;
+	case VC_DEALLOC_MW:
+		f->mws--;
+		return true;
 	case VC_CREATE_AH:
 		r->ah.handle = ++f->ahs;
 		r->ah.number = FAKE_AH_NUMBER + f->ahs;
@@ -502,7 +532,8 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 		s->cqs[q->object.handle - 1].used = false;
 		return true;
 	case VC_DESTROY_QP:
-		s->qps[q->object.handle - 1].used = false;
+		r->status = s->qps[q->object.handle - 1].groups != 0 ? -EBUSY : 0; /* IB o10-2.2.3 */
+		s->qps[q->object.handle - 1].used = r->status != 0;
 		return true;
 	default:
 		return false;
@@ -713,12 +744,36 @@ void fake_raise(struct fake *f, uint32_t qpn, uint32_t type)
 	pthread_mutex_unlock(&f->lock);
 }
 
+uint32_t fake_attached(struct fake *f)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int i = 0; i < FAKE_MAX; i++)
+		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
+			n += f->sessions[i].qps[k].used ? f->sessions[i].qps[k].groups : 0;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+uint32_t fake_completions(struct fake *f)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int i = 0; i < FAKE_MAX; i++)
+		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)
+			n += f->sessions[i].cqs[k].used ? f->sessions[i].cqs[k].prod : 0;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
 uint32_t fake_objects(struct fake *f)
 {
 	uint32_t n;
 
 	pthread_mutex_lock(&f->lock);
-	n = f->pds + f->mrs + f->ahs;
+	n = f->pds + f->mrs + f->ahs + f->mws;
 	for (int i = 0; i < FAKE_MAX; i++) {
 		n += f->ids[i].used ? 1u : 0u;
 		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)

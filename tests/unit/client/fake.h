@@ -68,6 +68,7 @@ struct fake_cm_id {
 	uint64_t cookie;
 	uint32_t channel, peer, listener;  /* handles */
 	uint32_t ps, qpn, peer_qpn;
+	int groups;                        /* joined */
 	struct vc_sockaddr src, dst;
 };
 
@@ -78,10 +79,14 @@ struct fake {
 	int listen_fd, stop_fd;
 	struct fake_session sessions[FAKE_MAX];
 	struct fake_cm_id ids[FAKE_MAX];
-	uint32_t pds, mrs, ahs;            /* live objects */
+	uint32_t pds, mrs, ahs, mws;       /* live objects */
 	struct vc_av av;                   /* of the last address handle */
+	struct tp_send_wqe key_work;       /* the last request that worked on keys */
 	uint32_t wakeups;                  /* times a client wrote the eventfd */
 };
+
+/* enum ibv_device_cap_flags of the daemons to come. */
+extern uint32_t fake_cap_flags;
 
 /* Starts the daemon and points ROCED_SOCKET to it. */
 struct fake *fake_start(void);
@@ -89,6 +94,10 @@ struct fake *fake_start(void);
 void fake_stop(struct fake *f);
 /* Sends an asynchronous event of a queue pair. */
 void fake_raise(struct fake *f, uint32_t qpn, uint32_t type);
+/* Groups that queue pairs are attached to. */
+uint32_t fake_attached(struct fake *f);
+/* Completions delivered so far, to the queues there are. */
+uint32_t fake_completions(struct fake *f);
 /* Live objects of all kinds. */
 uint32_t fake_objects(struct fake *f);
 

@@ -191,6 +191,21 @@ static int init_attr(const struct fake_cm_id *id, uint32_t state, struct vc_qp_a
 	}
 }
 
+/* An IPv4 group; 239.0.0.9 refuses. */
+static int join(struct fake_session *s, struct fake_cm_id *id, const struct vc_request *q)
+{
+	struct vc_cm_event ev = {.type = RDMA_CM_EVENT_MULTICAST_JOIN, .mcast_cookie = q->cm_mcast.cookie,
+		.param = {.qpn = 0xffffff, .qkey = RDMA_UDP_QKEY},
+		.av = {.dgid = {[10] = 0xff, 0xff}, .sgid_index = 1}};
+
+	if (q->cm_mcast.addr.addr[3] == 9)
+		return -EADDRINUSE;
+	memcpy(ev.av.dgid + 12, q->cm_mcast.addr.addr, 4);
+	id->groups++;
+	emit(s, id, id, &ev);
+	return 0;
+}
+
 /* ---- requests ---- */
 
 static int create_channel(struct fake_session *s, struct fake_answer *a)
@@ -244,6 +259,10 @@ static int serve_id(struct fake *f, struct fake_session *s, struct fake_cm_id *i
 		id->channel = q->cm_migrate.channel;
 		id->cookie = q->cm_migrate.cookie;
 		return 0;
+	case VC_CM_JOIN_MCAST:
+		return join(s, id, q);
+	case VC_CM_LEAVE_MCAST:
+		return id->groups-- > 0 ? 0 : -EADDRNOTAVAIL;
 	case VC_CM_INIT_QP_ATTR:
 		return init_attr(id, q->cm_init_attr.state, &r->qp_attr);
 	default:

@@ -237,6 +237,60 @@ static void test_datagram_service(void **state)
 	rdma_destroy_event_channel(cp);
 }
 
+static struct sockaddr_in group(uint8_t last)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	sin.sin_addr.s_addr = htonl(239u << 24 | last);
+	return sin;
+}
+
+/* A join ends in an event with the way to the group; the queue pair is attached unless it only sends. */
+static void test_multicast(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved_in(channel, RDMA_PS_UDP);
+	struct sockaddr_in one = group(1), two = group(2), taken = group(9), none = group(3);
+	struct rdma_cm_join_mc_attr_ex attr = {.addr = (struct sockaddr *)&two,
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER};
+	struct rdma_cm_event *event;
+
+	make_datagram_qp(id);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&one, channel), 0);
+	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(event->param.ud.private_data, channel);
+	assert_int_equal(event->param.ud.qp_num, 0xffffff);
+	assert_int_equal(event->param.ud.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(event->param.ud.ah_attr.is_global, 1);
+	assert_memory_equal(event->param.ud.ah_attr.grh.dgid.raw + 10, ((uint8_t[]){0xff, 0xff, 239, 0, 0, 1}), 6);
+	rdma_ack_cm_event(event);
+	assert_int_equal(fake_attached(*state), 1);
+	assert_int_equal(rdma_join_multicast_ex(id, &attr, NULL), 0);
+	expect_and_ack(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_int_equal(fake_attached(*state), 1);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&taken, NULL), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS;
+	assert_int_equal(rdma_join_multicast_ex(id, &attr, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), 0);
+	assert_int_equal(fake_attached(*state), 0);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), -1);
+	assert_int_equal(errno, EADDRNOTAVAIL);
+	/* An event of a group left before it was read does not reach the program: the next one does. */
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&none, NULL), 0);
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&none), 0);
+	assert_int_equal(rdma_join_multicast(id, (struct sockaddr *)&one, state), 0);
+	event = expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(event->param.ud.private_data, state);
+	rdma_ack_cm_event(event);
+	rdma_destroy_qp(id); /* with a membership, which it takes along */
+	assert_int_equal(rdma_leave_multicast(id, (struct sockaddr *)&one), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 /* Queue pairs made on an id take its shared queue, and rdma_post_recv() posts there. */
 static void test_srq(void **state)
 {
@@ -500,8 +554,8 @@ static void test_devices_and_unsupported(void **state)
 	assert_ptr_equal(list[0], id->verbs);
 	assert_null(list[1]);
 	rdma_free_devices(list);
-	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1);
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1); /* of datagram ids */
+	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rdma_create_srq_ex(id, &xrc), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(rsocket(AF_INET, SOCK_STREAM, 0), -1);
@@ -568,6 +622,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_connect_without_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_datagram_service, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_multicast, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_srq, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reject, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_waits_for_acks, setup, teardown),

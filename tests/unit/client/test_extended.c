@@ -2,13 +2,18 @@
 /* Work requests built call by call (ibv_wr_*) and completions read field by field (ibv_cq_ex). */
 #include "env.h"
 
+#include <sys/wait.h>
 #include <time.h>
 
 static struct ibv_qp_ex *make_qp(struct env *env, enum ibv_qp_type type, uint64_t flags)
 {
-	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = type,
-		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 2, 2, FAKE_INLINE}, .pd = env->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = flags};
+	struct ibv_qp_init_attr_ex attr = {.send_cq = env->cq,
+		.recv_cq = env->cq,
+		.qp_type = type,
+		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 2, 2, FAKE_INLINE},
+		.pd = env->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = flags};
 	struct ibv_qp *qp = ibv_create_qp_ex(env->context, &attr);
 
 	return qp != NULL ? ibv_qp_to_qp_ex(qp) : NULL;
@@ -35,8 +40,8 @@ static void next(struct ibv_qp_ex *ex, uint64_t wr_id)
 static void test_batch(void **state)
 {
 	struct env *env = *state;
-	struct ibv_qp_ex *ex = make_connected(env, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-		IBV_QP_EX_WITH_RDMA_WRITE);
+	struct ibv_qp_ex *ex =
+		make_connected(env, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE);
 	char parts[2][4] = {{'o', 'n', 'e', '+'}, {'t', 'w', 'o', '!'}}, target[8] = "";
 	struct ibv_data_buf bufs[2] = {{parts[0], 4}, {parts[1], 4}};
 	struct ibv_sge sges[2] = {{(uintptr_t)parts[0], 4, 1}, {(uintptr_t)parts[1], 4, 1}};
@@ -100,8 +105,7 @@ static void test_errors(void **state)
 			ibv_wr_set_sge(ex, 1, (uintptr_t)data, 4); /* not eight bytes */
 		for (int i = 0; mistake == 2 && i < ENV_SQ_DEPTH; i++)
 			ibv_wr_send(ex);
-		assert_int_equal(ibv_wr_complete(ex),
-			mistake == 4 ? EOPNOTSUPP : mistake == 2 ? ENOMEM : EINVAL);
+		assert_int_equal(ibv_wr_complete(ex), mistake == 4 ? EOPNOTSUPP : mistake == 2 ? ENOMEM : EINVAL);
 	}
 	ibv_wr_start(ex);
 	next(ex, 8);
@@ -177,12 +181,44 @@ static void test_datagram(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
+/* A child can neither post nor poll, even when it was forked from the middle of a batch; the parent's goes on. */
+static void test_fork(void **state)
+{
+	struct env *env = *state;
+	struct ibv_qp_ex *ex = make_connected(env, IBV_QP_EX_WITH_SEND);
+	struct ibv_wc wc[2];
+	int status;
+	pid_t pid;
+
+	assert_int_equal(env_post_recv(env, env->b, 20, 0), 0);
+	ibv_wr_start(ex);
+	next(ex, 5);
+	ibv_wr_send(ex);
+	pid = fork();
+	if (pid == 0) {
+		alarm(10); /* a lock that nobody gives back */
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		_exit(ibv_wr_complete(ex) == EIO ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	env_poll(env->cq, wc, 2);
+	assert_int_equal(wc[1].wr_id, 5);
+	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
+}
+
 /* ---- completion queues ---- */
 
 static struct ibv_cq_ex *make_cq(struct env *env, uint64_t wc_flags)
 {
-	struct ibv_cq_init_attr_ex attr = {.cqe = 8, .cq_context = env, .channel = env->channel, .wc_flags = wc_flags,
-		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
+	struct ibv_cq_init_attr_ex attr = {.cqe = 8,
+		.cq_context = env,
+		.channel = env->channel,
+		.wc_flags = wc_flags,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
 
 	return ibv_create_cq_ex(env->context, &attr);
 }
@@ -202,7 +238,9 @@ static int start_polling(struct ibv_cq_ex *cq)
 
 static struct ibv_qp *receiver(struct env *env, struct ibv_cq_ex *cq)
 {
-	struct ibv_qp_init_attr attr = {.send_cq = env->cq, .recv_cq = ibv_cq_ex_to_cq(cq), .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr attr = {.send_cq = env->cq,
+		.recv_cq = ibv_cq_ex_to_cq(cq),
+		.qp_type = IBV_QPT_RC,
 		.cap = {ENV_SQ_DEPTH, ENV_RQ_DEPTH, 1, 1, 0}};
 	struct ibv_qp *qp = ibv_create_qp(env->pd, &attr);
 
@@ -295,8 +333,8 @@ static void test_mixed_polling(void **state)
 static void test_timestamps(void **state)
 {
 	struct env *env = *state;
-	struct ibv_cq_ex *cq = make_cq(env, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	struct ibv_cq_ex *cq =
+		make_cq(env, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 	struct ibv_qp *to = receiver(env, cq);
 	struct ibv_values_ex before = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, after = before;
 	struct ibv_device_attr_ex dev;
@@ -327,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_errors, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_which_calls, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_datagram, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_fork, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_lazy_polling, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_mixed_polling, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_timestamps, env_setup, env_teardown),

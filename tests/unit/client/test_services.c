@@ -6,7 +6,10 @@
 
 static struct ibv_qp *make_qp(struct env *env, enum ibv_qp_type type, struct ibv_srq *srq)
 {
-	struct ibv_qp_init_attr attr = {.send_cq = env->cq, .recv_cq = env->cq, .qp_type = type, .srq = srq,
+	struct ibv_qp_init_attr attr = {.send_cq = env->cq,
+		.recv_cq = env->cq,
+		.qp_type = type,
+		.srq = srq,
 		.cap = {ENV_SQ_DEPTH, srq == NULL ? ENV_RQ_DEPTH : 0, 2, srq == NULL ? 2 : 0, FAKE_INLINE}};
 	struct ibv_qp *qp = ibv_create_qp(env->pd, &attr);
 
@@ -28,7 +31,8 @@ static struct ibv_qp *make_ud(struct env *env)
 
 static struct ibv_ah *make_ah(struct env *env)
 {
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1,
+	struct ibv_ah_attr attr = {.is_global = 1,
+		.port_num = 1,
 		.grh = {.sgid_index = 1, .hop_limit = 7, .traffic_class = 0x68, .flow_label = 0x12345}};
 
 	memset(attr.grh.dgid.raw + 10, 0xff, 2);
@@ -46,8 +50,12 @@ static int post_recv_bytes(struct env *env, struct ibv_qp *qp, uint64_t wr_id, u
 
 static struct ibv_send_wr datagram(struct ibv_sge *sge, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-	struct ibv_send_wr wr = {.wr_id = 5, .sg_list = sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM,
-		.imm_data = htobe32(0xcafe), .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
+	struct ibv_send_wr wr = {.wr_id = 5,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htobe32(0xcafe),
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
 
 	wr.wr.ud.ah = ah;
 	wr.wr.ud.remote_qpn = qpn;
@@ -184,8 +192,12 @@ static void test_unreliable_connection(void **state)
 	struct ibv_qp *from = make_qp(env, IBV_QPT_UC, NULL), *to = make_qp(env, IBV_QPT_UC, NULL);
 	char text[8] = "unsure..";
 	struct ibv_sge sge = {(uintptr_t)text, 8, 0};
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .wr_id = 1,
-		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}, *bad;
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .wr_id = 1,
+				   .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE},
+			   *bad;
 	struct ibv_wc wc[2];
 
 	for (int s = IBV_QPS_INIT; s <= IBV_QPS_RTS; s++) {
@@ -234,7 +246,8 @@ static int post_srq(struct env *env, struct ibv_srq *srq, uint64_t wr_id, uint32
 static void send_word(struct ibv_qp *qp, uint64_t word)
 {
 	struct ibv_sge sge = {(uintptr_t)&word, 8, 0};
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE}, *bad;
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE},
+			   *bad;
 
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 }
@@ -330,8 +343,10 @@ static void test_srq_creation(void **state)
 {
 	struct env *env = *state;
 	struct ibv_srq_init_attr bad = {.attr = {.max_wr = 4, .max_sge = FAKE_MAX_SGE + 1}};
-	struct ibv_srq_init_attr_ex ex = {.attr = {.max_wr = 4, .max_sge = 1}, .pd = env->pd,
-		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_BASIC};
+	struct ibv_srq_init_attr_ex ex = {.attr = {.max_wr = 4, .max_sge = 1},
+		.pd = env->pd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_BASIC};
 	struct ibv_device_attr attr;
 	struct ibv_srq *srq;
 	uint32_t number;
@@ -364,6 +379,7 @@ static void test_multicast(void **state)
 	assert_int_equal(ibv_attach_mcast(qp, &ip4, 0), 0);
 	assert_int_equal(ibv_attach_mcast(qp, &one, 0), EINVAL);
 	assert_int_equal(ibv_attach_mcast(env->a, &ip6, 0), EINVAL); /* a connection */
+	assert_int_equal(ibv_destroy_qp(qp), EBUSY);                 /* o10-2.2.3 */
 	assert_int_equal(ibv_detach_mcast(qp, &ip4, 0), 0);
 	assert_int_equal(ibv_detach_mcast(qp, &ip6, 0), 0);
 	assert_int_equal(ibv_detach_mcast(qp, &ip6, 0), EINVAL);

@@ -188,6 +188,7 @@ static void test_limits_and_unsupported(void **state)
 		.cap = {1, 1, 1, 1, 0}, .pd = env->pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV}, *bad;
 	struct ibv_cq *cq;
 
 	assert_null(ibv_create_cq(env->context, FAKE_MAX_CQE + 1, NULL, NULL, 0));
@@ -202,8 +203,10 @@ static void test_limits_and_unsupported(void **state)
 	assert_null(ibv_create_qp_ex(env->context, &ex));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(ibv_qp_to_qp_ex(env->a));
+	/* A device that says it has no windows has none, and invalidates nothing. */
 	assert_null(ibv_alloc_mw(env->pd, IBV_MW_TYPE_1));
 	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_post_send(env->a, &wr, &bad), EOPNOTSUPP);
 }
 
 /* Address handles need a GRH; one made from a completion takes the sender of the IP header (annex A17). */

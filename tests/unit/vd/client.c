@@ -228,12 +228,19 @@ void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enu
 
 void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number)
 {
-	struct vc_request request = {.op = VC_CREATE_AH, .create_ah = {.pd = pd, .av.sgid_index = 1}};
-	struct vc_reply reply;
 	struct wire_addr dst;
 
 	wx_addr4(i, &dst);
-	memcpy(request.create_ah.av.dgid, dst.b, sizeof(dst.b));
+	wx_make_ah_to(c, pd, &dst, handle, number);
+}
+
+void wx_make_ah_to(struct wx_client *c, uint32_t pd, const struct wire_addr *dst, uint32_t *handle,
+	uint32_t *number)
+{
+	struct vc_request request = {.op = VC_CREATE_AH, .create_ah = {.pd = pd, .av.sgid_index = 1}};
+	struct vc_reply reply;
+
+	memcpy(request.create_ah.av.dgid, dst->b, sizeof(dst->b));
 	assert_int_equal(wx_call(c, &request, &reply), 0);
 	if (handle != NULL)
 		*handle = reply.ah.handle;

@@ -95,7 +95,7 @@ static void requests_before_hello(void **state)
 	struct wx_client c;
 
 	wx_connect(s->w, &c);
-	for (uint32_t op = VC_QUERY_DEVICE; op <= VC_CM_QUERY_ID; op++) {
+	for (uint32_t op = VC_QUERY_DEVICE; op <= VC_CM_LEAVE_MCAST; op++) {
 		struct vc_request request = {.op = op};
 		uint64_t before = bad_requests(s);
 		int status = wx_call(&c, &request, NULL);
@@ -155,7 +155,7 @@ static void messages_of_every_length(void **state)
 static void unknown_operations(void **state)
 {
 	static const uint32_t ops[] = {
-		0, VC_DETACH_MCAST + 1, 63, VC_CM_QUERY_ID + 1, 0x7fffffff, 0xffffffff};
+		0, VC_DETACH_MCAST + 1, 63, VC_CM_LEAVE_MCAST + 1, 0x7fffffff, 0xffffffff};
 	struct scene *s = *state;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {

@@ -48,7 +48,7 @@ static uint32_t operation(struct dice *d, bool cm)
 	if (roll(d, 50) == 0)
 		return roll(d, 100);
 	if (cm)
-		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_QUERY_ID - VC_CM_CREATE_CHANNEL + 1);
+		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_LEAVE_MCAST - VC_CM_CREATE_CHANNEL + 1);
 	return VC_LIST_DEVICES + roll(d, VC_DETACH_MCAST - VC_LIST_DEVICES + 1);
 }
 
@@ -61,6 +61,7 @@ static void help(struct dice *d, struct vc_request *request)
 	static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
 	struct vc_qp_attr *attr = &request->modify_qp.attr;
 	struct wx_qp qp = {0};
+	struct wire_addr group;
 
 	switch (request->op) {
 	case VC_REG_MR:
@@ -83,6 +84,11 @@ static void help(struct dice *d, struct vc_request *request)
 	case VC_ALLOC_MW:
 		request->alloc_mw.type = roll(d, 4);
 		break;
+	case VC_ATTACH_MCAST:
+	case VC_DETACH_MCAST:
+		wx_group4((uint8_t)roll(d, 3), &group);
+		memcpy(request->mcast.gid, group.b, sizeof(group.b));
+		break;
 	case VC_CREATE_SRQ:
 		request->create_srq.max_wr = roll(d, 64);
 		request->create_srq.max_sge = roll(d, 17);
@@ -90,6 +96,11 @@ static void help(struct dice *d, struct vc_request *request)
 	case VC_CREATE_AH:
 		request->create_ah.av = (struct vc_av){.sgid_index = 1};
 		memcpy(request->create_ah.av.dgid, mapped, sizeof(mapped));
+		break;
+	case VC_CM_JOIN_MCAST:
+	case VC_CM_LEAVE_MCAST:
+		request->cm_mcast.addr =
+			(struct vc_sockaddr){.family = AF_INET, .addr = {239, 1, 1, (uint8_t)roll(d, 3)}};
 		break;
 	case VC_CM_BIND:
 		request->cm_bind.src = near;

@@ -102,6 +102,27 @@ static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src
 	memcpy(to->mad, mad, sizeof(to->mad));
 }
 
+static int env_join_group(void *arg, uint32_t device, const struct wire_addr *group)
+{
+	struct wx_world *w = arg;
+
+	assert_int_equal(device, 0);
+	if (w->join_error != 0)
+		return w->join_error;
+	w->joined = *group;
+	w->joins++;
+	return 0;
+}
+
+static void env_leave_group(void *arg, uint32_t device, const struct wire_addr *group)
+{
+	struct wx_world *w = arg;
+
+	assert_int_equal(device, 0);
+	w->left = *group;
+	w->leaves++;
+}
+
 static uint64_t env_now_ns(void *arg)
 {
 	return ((struct wx_world *)arg)->now_ns;
@@ -153,6 +174,38 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	w->frames[w->n_frames++] = m;
 }
 
+struct copy {
+	struct wx_worker *worker;
+	struct rte_mbuf *m;
+};
+
+static void deliver_copy(void *arg, uint32_t qpn)
+{
+	struct copy *copy = arg;
+
+	TP_PKT(copy->m)->dqpn = qpn;
+	tp_rx(copy->worker->tp, &copy->m, 1, copy->worker->world->now_ns);
+}
+
+/* As the daemon does it: each worker looks for its members. */
+static void deliver_to_group(struct wx_world *w, struct rte_mbuf *m)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *) + TP_PKT(m)->l3_off;
+	struct wire_addr group;
+
+	if (TP_PKT(m)->l3_version == 4) {
+		group = (struct wire_addr){.b = {[10] = 0xff, [11] = 0xff}};
+		memcpy(group.b + 12, ip + 16, 4);
+	} else {
+		memcpy(group.b, ip + 24, 16);
+	}
+	for (int i = 0; i < WX_WORKERS; i++) {
+		struct copy copy = {&w->worker[i], m};
+
+		(void)vd_worker_members(w->worker[i].vd, 0, &group, deliver_copy, &copy);
+	}
+}
+
 static void deliver(struct wx_world *w, struct rte_mbuf *m)
 {
 	struct wire_pkt *pkt = TP_PKT(m);
@@ -161,7 +214,9 @@ static void deliver(struct wx_world *w, struct rte_mbuf *m)
 	assert_int_equal(
 		wire_parse(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, pkt), BASE_DROP_NONE);
 	worker = pkt->dqpn >> QPN_SHIFT;
-	if (worker < WX_WORKERS)
+	if (pkt->dqpn == 0xffffff)
+		deliver_to_group(w, m);
+	else if (worker < WX_WORKERS)
 		tp_rx(w->worker[worker].tp, &m, 1, w->now_ns);
 	pkt_free(m);
 }
@@ -221,6 +276,12 @@ void wx_addr4(uint8_t i, struct wire_addr *addr)
 		.b = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = (uint8_t)(i + 1)}};
 }
 
+void wx_group4(uint8_t i, struct wire_addr *addr)
+{
+	*addr = (struct wire_addr){
+		.b = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 1, [15] = i}};
+}
+
 static void make_device(struct vd_device *device)
 {
 	*device = (struct vd_device){
@@ -272,6 +333,8 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 		.resolve = env_resolve,
 		.release_link = env_release_link,
 		.send_mad = env_send_mad,
+		.join_group = env_join_group,
+		.leave_group = env_leave_group,
 		.now_ns = env_now_ns,
 		.log = env_log,
 	};
@@ -325,7 +388,8 @@ void wx_expect_empty(struct wx_world *w)
 	assert_int_equal(
 		s.sessions | s.contexts | s.pds | s.mrs | s.mws | s.cqs | s.srqs | s.qps | s.ahs | s.comp_channels,
 		0);
-	assert_int_equal(s.cm_channels | s.cm_ids | s.cm_listeners | s.resolving, 0);
+	assert_int_equal(s.cm_channels | s.cm_ids | s.cm_listeners | s.resolving | s.groups | s.members, 0);
 	assert_int_equal(s.shm_bytes_used, 0);
+	assert_int_equal(w->joins, w->leaves);
 	assert_int_equal(w->links, 0);
 }

@@ -57,6 +57,9 @@ struct wx_world {
 	uint32_t n_pending;
 	struct wire_addr resolved_src, resolved_dst;
 	uint32_t links; /* not given back */
+	uint32_t joins, leaves; /* of groups */
+	int join_error;
+	struct wire_addr joined, left; /* the last ones */
 	struct rte_mbuf *frames[WX_MAX_QUEUE];
 	uint32_t n_frames;
 	bool drop_frames;
@@ -80,6 +83,8 @@ void wx_resolved(struct wx_world *w, uint32_t i, int status);
 void wx_stats(struct wx_world *w, struct vd_stats *stats);
 /* All live counts are 0 and no link is held. */
 void wx_expect_empty(struct wx_world *w);
+/* ::ffff:239.1.1.(i). */
+void wx_group4(uint8_t i, struct wire_addr *addr);
 /* Address 192.0.2.(1 + i) of the device. */
 void wx_addr4(uint8_t i, struct wire_addr *addr);
 
@@ -145,6 +150,8 @@ void wx_make_qp(
 void wx_make_qp_as(struct wx_client *c, struct vc_request *request, struct wx_qp *qp);
 void wx_make_qp_of(struct wx_client *c, uint32_t pd, const struct wx_cq *cq, enum ibv_qp_type type,
 	struct wx_qp *qp);
+void wx_make_ah_to(struct wx_client *c, uint32_t pd, const struct wire_addr *dst, uint32_t *handle,
+	uint32_t *number);
 /* Towards address i of the device; number is for work requests. */
 void wx_make_ah(struct wx_client *c, uint32_t pd, uint8_t i, uint32_t *handle, uint32_t *number);
 void wx_attr(struct vc_qp_attr *attr, enum ibv_qp_state state, uint32_t dest_qpn);
