@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Ordinary programs on the client libraries that die at any instant, become another program, leave their objects to a
 # child, or lose their descriptors. (hostile.sh has clients that break the contract itself.) Whatever they had must be
-# gone at once, and the data of a bystander stays right.
+# gone with them, and the data of a bystander stays right.
 #
 # usage: tests/e2e/death.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs,
 #                                 SEED=N other instants)
@@ -32,7 +32,7 @@ descriptors() { ls "/proc/$roced_pid_A/fd" | wc -l; }
 
 all_gone() { # DESCRIPTORS: no object is left, and no more descriptors than there were
 	objects | tee "$tmp_dir/objects.log" |
-		grep -q 'sessions 0 contexts 0 pds 0 mrs 0 mws 0 cqs 0 srqs 0 qps 0 ahs 0 cm_ids 0 ' &&
+		grep -q 'sessions 0 contexts 0 pds 0 mrs 0 mws 0 cqs 0 srqs 0 qps 0 ahs 0 groups 0 cm_ids 0 ' &&
 		[ "$(descriptors)" -le "$1" ]
 }
 
@@ -59,17 +59,29 @@ verify "$DEATHS deaths: a bystander's data" 30 $V4 1024 -q 2 -s 65536
 check "$DEATHS deaths: in all parts of a life" killed_everywhere
 check "$DEATHS deaths: everything is gone" gone "$fds"
 
-# ended HOW: a program that has said "done" and is still there, or its child or what it became
-ended() {
+# starts HOW: until the program has said "done"; it, or its child or what it became, is still there
+starts() {
 	# shellcheck disable=SC2086
 	spawn_in A 30 "$tmp_dir/$1.log" $mortal "$1" $life
 	wait_for 10 grep -q done "$tmp_dir/$1.log" || { cat "$tmp_dir/$1".log*; return 1; }
-	gone "$fds" && in_ns A sh -c "ip netns pids $(ns A) | xargs -rI{} cat /proc/{}/comm" | grep -qE '^(mortal|sleep)$'
 }
 
-check "exec(): everything of the old program is gone while the new one runs" ended exec
-check "fork(): everything is gone with the parent while the child goes on" ended fork
-check "closed descriptors: everything is gone while the program runs" ended close
+still_runs() { ip netns pids "$(ns A)" | xargs -I{} cat /proc/{}/comm 2>/dev/null | grep -qx "$1"; }
+
+# ended HOW COMMAND: everything is gone while that command runs
+ended() { starts "$1" && gone "$fds" && still_runs "$2"; }
+
+# The library's own thread waits at the socket, which the kernel keeps until then: its objects live as long as the
+# program does.
+closed() {
+	starts close && still_runs mortal || return 1
+	end_pid "$spawned_pid"
+	gone "$fds"
+}
+
+check "exec(): everything of the old program is gone while the new one runs" ended exec sleep
+check "fork(): everything is gone with the parent while the child goes on" ended fork mortal
+check "closed descriptors: the program goes on, and everything is gone with it" closed
 
 verify "afterwards: a bystander's data" 20 $V4 1024 -q 2 -s 65536
 roced_stop A

@@ -130,7 +130,7 @@ def programs():
 
 # Actions of fuzz_vd.c by number.
 (HELLO, PD, MR, CHANNEL, CQ, QP, UP, MODIFY_QP, AH, SRQ, MW, OBJECT, ANY, STORE, SEND, RECEIVE, INDEX, BELL, CQ_SIDE, CM,
- CM_CONN, CM_READ, CLOSE, DISCONNECT, TIME, RESOLVE, MOOD, PASS_FD, TRANSFER) = range(29)
+ CM_CONN, CM_READ, CLOSE, DISCONNECT, TIME, RESOLVE, MOOD, PASS_FD, TRANSFER, MCAST) = range(30)
 
 
 def act(action, who, *values):
@@ -215,6 +215,12 @@ def scripts():
             for same in (False, True):
                 lives.append([*managed(datagram, answer, same)])
     lives.append([act(RESOLVE, 0, 1), *managed(), act(RESOLVE, 0, 0, 1), act(CM_READ, 1, 0, 8)])
+    # Two in a group, one of which sends to it; then ids.
+    lives.append([*session(0, 2), *session(1, 2), act(UP, 0), act(UP, 1), act(MCAST, 0, 0, 0, 1), act(MCAST, 1, 0, 0, 1),
+                  act(AH, 0, 0, 0xe1), act(RECEIVE, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3),
+                  act(SEND, 0, 0, 2, 1, 0x12, 0, 1, 0xfe, 0, 0, 0, 64), act(OBJECT, 1, 5, 0), act(MCAST, 0, 1, 0, 1)])
+    lives.append([*managed(1), act(CM, 0, 1, 0, 1), act(CM, 0, 3, 2, 0, 0), act(MCAST, 0, 2, 2, 1), act(MCAST, 0, 2, 2, 2),
+                  act(CM_READ, 0, 0, 9), act(MCAST, 0, 3, 2, 1), act(OBJECT, 0, 11, 2)])
     # Events that nobody reads: of completion queues, then of ids.
     for read in (act(TIME, 0, 1), act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 1)):
         lives.append([*session(0), act(UP, 0, 0, 0x60), *40 * [act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 8), act(
@@ -225,7 +231,7 @@ def scripts():
     for op in range(15):
         lives.append([*session(0), act(UP, 0, 0, 0x60), act(OBJECT, 0, op, 0), act(OBJECT, 0, op, 0), *busy(0, rnd)])
     yield from (b"".join(life) for life in lives)
-    wrong = (STORE, INDEX, INDEX, BELL, CLOSE, DISCONNECT, MODIFY_QP, ANY, RESOLVE, MOOD, PASS_FD, OBJECT, CM, SEND, TRANSFER)
+    wrong = (STORE, INDEX, INDEX, BELL, CLOSE, DISCONNECT, MODIFY_QP, ANY, RESOLVE, MOOD, PASS_FD, OBJECT, CM, SEND, TRANSFER, MCAST)
     for _ in range(400):
         life = list(rnd.choice(lives))
         for _ in range(rnd.randrange(1, 6)):

@@ -55,6 +55,7 @@ enum action {
 	DO_MOOD,
 	DO_PASS_FD,
 	DO_TRANSFER,
+	DO_MCAST,
 	N_ACTIONS,
 };
 
@@ -406,6 +407,8 @@ static uint32_t peer(struct stage *st, struct hostile *h, uint8_t choice)
 
 	if (choice < 0x60)
 		return st->honest.victim.qpn;
+	if (choice >= 0xfe)
+		return 0xffffff; /* of groups */
 	if (choice >= 0xc0)
 		h = &st->hostile[choice % N_HOSTILE];
 	object = pick(h, QP, choice & 0x1f);
@@ -453,6 +456,8 @@ static void do_ah(struct stage *st, struct hostile *h, const struct step *s)
 	struct wire_addr dst;
 
 	wx_addr4(s->v[1] & 3, &dst);
+	if (s->v[1] >= 0xe0)
+		wx_group4(s->v[1] & 3, &dst);
 	memcpy(request.create_ah.av.dgid, dst.b, sizeof(dst.b));
 	request.create_ah.av.sgid_index = s->v[2] < 0xc0 ? 1 : s->v[2] & 0x1f;
 	if (s->v[3] >= 0xe0)
@@ -776,6 +781,27 @@ static void do_cm_conn(struct stage *st, struct hostile *h, const struct step *s
 	ask(st, h, &request);
 }
 
+/* Queue pairs and ids come to groups and leave them. */
+static void do_mcast(struct stage *st, struct hostile *h, const struct step *s)
+{
+	static const uint8_t ops[] = {VC_ATTACH_MCAST, VC_DETACH_MCAST, VC_CM_JOIN_MCAST, VC_CM_LEAVE_MCAST};
+	struct vc_request request = {.op = ops[s->v[0] & 3]};
+	struct wire_addr group;
+
+	wx_group4(s->v[2] & 3, &group);
+	if (s->v[3] >= 0xe0)
+		group.b[s->v[3] & 15] = s->v[4];
+	if ((s->v[0] & 2) == 0) {
+		request.mcast.qp = handle(st, h, QP, s->v[1]);
+		memcpy(request.mcast.gid, group.b, sizeof(group.b));
+	} else {
+		request.cm_mcast.id = handle(st, h, CM_ID, s->v[1]);
+		request.cm_mcast.addr.family = s->v[5] < 0xe0 ? AF_INET : s->v[5];
+		memcpy(request.cm_mcast.addr.addr, group.b + 12, 4);
+	}
+	ask(st, h, &request);
+}
+
 /* Takes events; a request for a connection brings an id. */
 static void do_cm_read(struct stage *st, struct hostile *h, const struct step *s)
 {
@@ -889,7 +915,8 @@ static void play(struct stage *st, const struct step *s)
 		[DO_CM_READ] = do_cm_read,
 		[DO_CLOSE] = do_close,
 		[DO_MOOD] = do_mood,
-		[DO_PASS_FD] = do_pass_fd};
+		[DO_PASS_FD] = do_pass_fd,
+		[DO_MCAST] = do_mcast};
 	struct hostile *h = &st->hostile[s->who % N_HOSTILE];
 	struct vc_request request = {.op = VC_ALLOC_PD};
 
@@ -952,6 +979,7 @@ static void check_same(const struct vd_stats *is, const struct vd_stats *was)
 	FUZZ_CHECK(is->qps == was->qps && is->ahs == was->ahs && is->comp_channels == was->comp_channels);
 	FUZZ_CHECK(is->cm_channels == was->cm_channels && is->cm_ids == was->cm_ids);
 	FUZZ_CHECK(is->cm_listeners == was->cm_listeners && is->resolving == was->resolving);
+	FUZZ_CHECK(is->groups == was->groups && is->members == was->members);
 	FUZZ_CHECK(is->shm_bytes_used == was->shm_bytes_used);
 }
 
@@ -987,6 +1015,7 @@ static void run(const uint8_t *data, size_t size)
 		.max_mrs = 8,
 		.max_mws = 8,
 		.max_pds = 4,
+		.max_groups = 4,
 		.max_ahs = 8,
 		.max_channels = 6,
 		.max_cm_ids = 8,
