@@ -10,7 +10,7 @@
 . "$(dirname "$0")/../lib/common.sh"
 
 V4=1
-DEATHS=100
+DEATHS=600
 mortal="$build_dir/tests/tools/mortal"
 life="roced0 $V4 $A4"
 

@@ -215,6 +215,11 @@ def scripts():
             for same in (False, True):
                 lives.append([*managed(datagram, answer, same)])
     lives.append([act(RESOLVE, 0, 1), *managed(), act(RESOLVE, 0, 0, 1), act(CM_READ, 1, 0, 8)])
+    # Others' memory by their keys: written through the victim's queue pair, and by a read of the victim's memory.
+    for who in (0, 1):
+        start = [*session(0), *session(1), act(UP, who, 0, 0)]
+        lives.append([*start, act(SEND, who, 0, 0, 1, 2, 1, 0xfd, 0xfd, 0, 0, 0, 64)])
+        lives.append([*start, act(SEND, who, 0, 4, 1, 2, 0, 0xff, 0xf0, 0, who, 0xfd, 64, 0, 0xfc + who)])
     # Two in a group, one of which sends to it; then ids.
     lives.append([*session(0, 2), *session(1, 2), act(UP, 0), act(UP, 1), act(MCAST, 0, 0, 0, 1), act(MCAST, 1, 0, 0, 1),
                   act(AH, 0, 0, 0xe1), act(RECEIVE, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3),

@@ -155,6 +155,8 @@ static uint64_t address(struct stage *st, const struct step *s, int at)
 		return (uintptr_t)st->honest.victim_memory + (offset & 0xff);
 	if (offset >= 0xfe00)
 		return UINT64_MAX - (offset & 0xff);
+	if (offset >= 0xfd00)
+		return (uintptr_t)st->honest.end[offset & 1].memory + (offset & 0xfe);
 	return (uintptr_t)arena + offset % ARENA_BYTES;
 }
 
