@@ -890,35 +890,35 @@ static void do_pass_fd(struct stage *st, struct hostile *h, const struct step *s
 		turn(st);
 }
 
+static void (*const acts[N_ACTIONS])(struct stage *, struct hostile *, const struct step *) = {[DO_HELLO] = do_hello,
+	[DO_PD] = NULL,
+	[DO_MR] = do_mr,
+	[DO_CHANNEL] = NULL,
+	[DO_CQ] = do_cq,
+	[DO_QP] = do_qp,
+	[DO_UP] = do_up,
+	[DO_MODIFY] = do_modify,
+	[DO_AH] = do_ah,
+	[DO_SRQ] = do_srq,
+	[DO_MW] = do_mw,
+	[DO_OBJECT] = do_object,
+	[DO_RAW] = do_raw,
+	[DO_STORE] = do_store,
+	[DO_SEND] = do_send,
+	[DO_RECV] = do_recv,
+	[DO_INDEX] = do_index,
+	[DO_BELL] = do_bell,
+	[DO_CQ_SIDE] = do_cq_side,
+	[DO_CM] = do_cm,
+	[DO_CM_CONN] = do_cm_conn,
+	[DO_CM_READ] = do_cm_read,
+	[DO_CLOSE] = do_close,
+	[DO_MOOD] = do_mood,
+	[DO_PASS_FD] = do_pass_fd,
+	[DO_MCAST] = do_mcast};
+
 static void play(struct stage *st, const struct step *s)
 {
-	static void (*const acts[N_ACTIONS])(struct stage *, struct hostile *, const struct step *) = {
-		[DO_HELLO] = do_hello,
-		[DO_PD] = NULL,
-		[DO_MR] = do_mr,
-		[DO_CHANNEL] = NULL,
-		[DO_CQ] = do_cq,
-		[DO_QP] = do_qp,
-		[DO_UP] = do_up,
-		[DO_MODIFY] = do_modify,
-		[DO_AH] = do_ah,
-		[DO_SRQ] = do_srq,
-		[DO_MW] = do_mw,
-		[DO_OBJECT] = do_object,
-		[DO_RAW] = do_raw,
-		[DO_STORE] = do_store,
-		[DO_SEND] = do_send,
-		[DO_RECV] = do_recv,
-		[DO_INDEX] = do_index,
-		[DO_BELL] = do_bell,
-		[DO_CQ_SIDE] = do_cq_side,
-		[DO_CM] = do_cm,
-		[DO_CM_CONN] = do_cm_conn,
-		[DO_CM_READ] = do_cm_read,
-		[DO_CLOSE] = do_close,
-		[DO_MOOD] = do_mood,
-		[DO_PASS_FD] = do_pass_fd,
-		[DO_MCAST] = do_mcast};
 	struct hostile *h = &st->hostile[s->who % N_HOSTILE];
 	struct vc_request request = {.op = VC_ALLOC_PD};
 
@@ -1009,24 +1009,26 @@ static void make_arena(void)
 	close(fd);
 }
 
+/* Few of each, so that scripts come to the limits. */
+static const struct vd_limits limits = {.max_qps = 8,
+	.max_cqs = 8,
+	.max_srqs = 4,
+	.max_mrs = 8,
+	.max_mws = 8,
+	.max_pds = 4,
+	.max_groups = 4,
+	.max_ahs = 8,
+	.max_channels = 6,
+	.max_cm_ids = 8,
+	.max_sessions = 16,
+	.max_cqe = 256,
+	.max_send_wr = 64,
+	.max_recv_wr = 64,
+	.max_srq_wr = 128,
+	.shm_bytes = SHM_BYTES};
+
 static void run(const uint8_t *data, size_t size)
 {
-	static const struct vd_limits limits = {.max_qps = 8,
-		.max_cqs = 8,
-		.max_srqs = 4,
-		.max_mrs = 8,
-		.max_mws = 8,
-		.max_pds = 4,
-		.max_groups = 4,
-		.max_ahs = 8,
-		.max_channels = 6,
-		.max_cm_ids = 8,
-		.max_sessions = 16,
-		.max_cqe = 256,
-		.max_send_wr = 64,
-		.max_recv_wr = 64,
-		.max_srq_wr = 128,
-		.shm_bytes = SHM_BYTES};
 	struct vd_stats before, after;
 	struct fx_honest late;
 	struct stage st = {.w = wx_new(&limits)};
