@@ -128,6 +128,124 @@ def programs():
         yield bytes([rnd.randrange(256), rnd.randrange(8)]) + b"".join(pick[name]() for name in row)
 
 
+# Actions of fuzz_vd.c by number.
+(HELLO, PD, MR, CHANNEL, CQ, QP, UP, MODIFY_QP, AH, SRQ, MW, OBJECT, ANY, STORE, SEND, RECEIVE, INDEX, BELL, CQ_SIDE, CM,
+ CM_CONN, CM_READ, CLOSE, DISCONNECT, TIME, RESOLVE, MOOD, PASS_FD, TRANSFER, MCAST) = range(30)
+
+
+def act(action, who, *values):
+    return bytes([action, who, *values]).ljust(16, b"\0")
+
+
+def session(who, kind=0, srq=0):
+    """All the objects of a client, ready to send; queue pairs of a kind: RC, UC, UD."""
+    yield act(HELLO, who)
+    yield act(PD, who)
+    yield act(MR, who, 0, 31, 0, 0, 0, 0x20)
+    yield act(MR, who, 0, 7, 0, 0x38, 0, 0x20)  # half of it faults
+    yield act(CHANNEL, who)
+    yield act(CQ, who, 64, 0, 0x80, 5)
+    yield act(SRQ, who, 0, 0, 32, 2)
+    for _ in range(2):
+        yield act(QP, who, 0, 0, 0, kind, 0x90, 16, 0x33, 64, srq)
+    yield act(AH, who, 0, 0)
+    yield act(MW, who, 0, 1)
+    yield act(MW, who, 0, 2)
+    yield act(CQ, who, 8, 0, 0x80, 6)
+    yield act(CQ, who, 128, 0, 0, 0, 0, 0, 0, 0, 1)
+
+
+def busy(who, rnd, flags=2):
+    """Receives, then each kind of work request."""
+    yield act(RECEIVE, who, 0, rnd.randrange(2), 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3)
+    yield act(CQ_SIDE, who, 0, 2)
+    yield act(SRQ, who, 1, 0, 2, 0, 8)
+    for op in rnd.sample(range(10), 10):
+        size = rnd.choice((8, 64, 1000, 8000))
+        yield act(SEND, who, 0, op, 1, flags, 0, 0, rnd.choice((0, 0, 0xf0, 0xe1, 0xfc)), 0, 0, 1, size & 255, size >> 8)
+        yield act(CQ_SIDE, who, 0, 2, 0, 0, 0, 0, 1)
+    yield act(TIME, who, 100, 0, 3, 1)
+    # What faults, as the source and as the destination.
+    yield act(RECEIVE, who, 0, rnd.randrange(2), 0, 0, 0, 0, 1, 0, 0, 0x3f, 0, 4, 1, 3)
+    yield act(SEND, who, 0, rnd.choice((2, 4)), 1, flags, 0, 0, 0, 0, 0, 0x3f, 0, 4, 1)
+    yield act(INDEX, who, 2, 0, 1, rnd.choice((0, 0x80)), 0x70, 0, 1)
+
+
+def managed(datagram=0, answer=1, same=False):
+    """One session listens, another connects, both end it. Or one does both, or the first refuses."""
+    other = 0 if same else 1
+    mine, accepted = (1, 2) if same else (0, 1)
+    for who in sorted({0, other}):
+        yield act(HELLO, who, 1)
+        yield act(CM, who, 0)
+    for who in (0, other):
+        yield act(CM, who, 1, 0, datagram)
+    yield act(CM, 0, 3, 0, 0, 1)
+    yield act(CM, 0, 4, 0, 4, 1)
+    yield act(CM, other, 5, mine, 0, 1, 0, 0, 200)
+    yield act(CM_READ, other, 0, 8)
+    yield act(CM, other, 6, mine, 0, 1, 0, 0, 200)
+    yield act(CM_CONN, other, 0, mine, 0, 0, 0, 0, 2, 0x60)
+    yield act(CM_READ, 0, 0, 8)
+    yield act(CM, 0, 7, accepted, 0)
+    for state in (1, 2, 3):
+        yield act(CM, 0, 8, accepted, state)
+    yield act(CM_CONN, 0, answer, accepted, 0, 0, 0, 0, 2, 0x61)
+    for state in (1, 2, 3):
+        yield act(CM, other, 8, mine, state)
+    yield act(OBJECT, other, 13, mine)
+    yield act(CM_READ, other, 0, 8)
+    yield act(OBJECT, 0, 14, accepted)
+    yield act(OBJECT, 0, 12, accepted)
+    yield act(OBJECT, other, 12, mine)
+    yield act(TIME, 0, 100, 0, 7, 1)
+
+
+def scripts():
+    """Lives of hostile clients: orderly ones, then such with a wrong step anywhere, or an early end."""
+    rnd = random.Random(3)
+    lives = []
+    for kind in range(3):
+        for srq in (0, 1):
+            for peer in (0, 0x60, 0x61, 0xc1):
+                lives.append([*session(0, kind, srq), *session(1, kind), act(UP, 0, 0, peer), act(UP, 1, 0, 0xc0),
+                              *busy(0, rnd, 0x12 if kind == 2 else 2), *busy(1, rnd), act(TRANSFER, 0)])
+    for datagram in (0, 1):
+        for answer in (1, 3):
+            for same in (False, True):
+                lives.append([*managed(datagram, answer, same)])
+    lives.append([act(RESOLVE, 0, 1), *managed(), act(RESOLVE, 0, 0, 1), act(CM_READ, 1, 0, 8)])
+    # Others' memory by their keys: written through the victim's queue pair, and by a read of the victim's memory.
+    for who in (0, 1):
+        start = [*session(0), *session(1), act(UP, who, 0, 0)]
+        lives.append([*start, act(SEND, who, 0, 0, 1, 2, 1, 0xfd, 0xfd, 0, 0, 0, 64)])
+        lives.append([*start, act(SEND, who, 0, 4, 1, 2, 0, 0xff, 0xf0, 0, who, 0xfd, 64, 0, 0xfc + who)])
+    # Two in a group, one of which sends to it; then ids.
+    lives.append([*session(0, 2), *session(1, 2), act(UP, 0), act(UP, 1), act(MCAST, 0, 0, 0, 1), act(MCAST, 1, 0, 0, 1),
+                  act(AH, 0, 0, 0xe1), act(RECEIVE, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3),
+                  act(SEND, 0, 0, 2, 1, 0x12, 0, 1, 0xfe, 0, 0, 0, 64), act(OBJECT, 1, 5, 0), act(MCAST, 0, 1, 0, 1)])
+    lives.append([*managed(1), act(CM, 0, 1, 0, 1), act(CM, 0, 3, 2, 0, 0), act(MCAST, 0, 2, 2, 1), act(MCAST, 0, 2, 2, 2),
+                  act(CM_READ, 0, 0, 9), act(MCAST, 0, 3, 2, 1), act(OBJECT, 0, 11, 2)])
+    # Events that nobody reads: of completion queues, then of ids.
+    for read in (act(TIME, 0, 1), act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 1)):
+        lives.append([*session(0), act(UP, 0, 0, 0x60), *40 * [act(CQ_SIDE, 0, 0, 2, 0, 0, 0, 0, 8), act(
+            SEND, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7)], read, act(INDEX, 0, 0, 0, 0, 0, 99)])
+    lives.append([act(HELLO, 0, 1), act(CM, 0, 0), act(CM, 0, 0), act(CM, 0, 1), *60 * [act(CM, 0, 5, 0, 0, 0x0c)],
+                  *8 * [act(CM, 0, 1), act(CM, 0, 5, 7, 0, 1)], act(CM, 0, 7, 0, 1), act(OBJECT, 0, 11, 1),
+                  act(CM_READ, 0, 0, 99)])
+    for op in range(15):
+        lives.append([*session(0), act(UP, 0, 0, 0x60), act(OBJECT, 0, op, 0), act(OBJECT, 0, op, 0), *busy(0, rnd)])
+    yield from (b"".join(life) for life in lives)
+    wrong = (STORE, INDEX, INDEX, BELL, CLOSE, DISCONNECT, MODIFY_QP, ANY, RESOLVE, MOOD, PASS_FD, OBJECT, CM, SEND, TRANSFER, MCAST)
+    for _ in range(400):
+        life = list(rnd.choice(lives))
+        for _ in range(rnd.randrange(1, 6)):
+            life.insert(rnd.randrange(len(life)), act(rnd.choice(wrong), rnd.randrange(2), *rnd.randbytes(14)))
+        if rnd.random() < 0.3:
+            life.insert(rnd.randrange(len(life)), act(DISCONNECT, rnd.randrange(2)))
+        yield b"".join(life)
+
+
 def main():
     vectors = json.loads((TESTS / "data" / "vectors.json").read_text())
     frames = [bytes.fromhex(v["frame_hex"]) for v in vectors if "frame_hex" in v]
@@ -155,6 +273,8 @@ def main():
         save("cm", b"\xc0" + bytes(256) + b"\x09" + mad)
     for program in programs():
         save("tp", program)
+    for script in scripts():
+        save("vd", script)
 
 
 if __name__ == "__main__":

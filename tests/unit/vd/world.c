@@ -9,6 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifndef WX_DIR
+#define WX_DIR "/tmp"
+#endif
 #define HEADROOM  128
 #define BUF_BYTES (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
 #define ROUNDS    200
@@ -236,7 +239,7 @@ static void pump_network(struct wx_world *w)
 			VD_MAD_BYTES);
 }
 
-static void pump_once(struct wx_world *w)
+void wx_turn(struct wx_world *w)
 {
 	vd_dispatch(w->vd);
 	vd_advance(w->vd);
@@ -252,7 +255,7 @@ void wx_pump(struct wx_world *w)
 {
 	/* A quiet round may be followed by another: answers and acknowledgements come in turns. */
 	for (int i = 0, quiet = 0; i < ROUNDS && quiet < 3; i++) {
-		pump_once(w);
+		wx_turn(w);
 		quiet = w->n_frames == 0 && w->n_mads == 0 ? quiet + 1 : 0;
 	}
 }
@@ -322,7 +325,7 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 
 	assert_non_null(w);
 	w->now_ns = 1000000000;
-	snprintf(w->path, sizeof(w->path), "/tmp/vd-test-%d/sock", (int)getpid());
+	snprintf(w->path, sizeof(w->path), WX_DIR "/vd-test-%d/sock", (int)getpid());
 	make_device(&device);
 	w->env = (struct vd_env){
 		.worker_call = env_worker_call,
@@ -362,7 +365,7 @@ void wx_free(struct wx_world *w)
 	vd_destroy(w->vd);
 	assert_int_equal(w->links, 0);
 	assert_int_not_equal(access(w->path, F_OK), 0);
-	snprintf(dir, sizeof(dir), "/tmp/vd-test-%d", (int)getpid());
+	snprintf(dir, sizeof(dir), WX_DIR "/vd-test-%d", (int)getpid());
 	(void)rmdir(dir);
 	for (uint32_t i = 0; i < w->n_frames; i++)
 		pkt_free(w->frames[i]);

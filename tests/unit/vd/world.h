@@ -20,7 +20,7 @@
 #include "vd.h"
 
 #define WX_WORKERS   2
-#define WX_MAX_PEND  16
+#define WX_MAX_PEND  256
 #define WX_MAX_QUEUE 4096
 #define WX_MS        1000000ull
 #define WX_QKEY      0x1111
@@ -72,6 +72,8 @@ struct wx_world {
 struct wx_world *wx_new(const struct vd_limits *limits);
 /* Stops it and checks that nothing is left. */
 void wx_free(struct wx_world *w);
+/* Lets everybody do what can be done at once. */
+void wx_turn(struct wx_world *w);
 /* Lets everybody do what is to be done. */
 void wx_pump(struct wx_world *w);
 /* Lets virtual time pass. */
