@@ -346,12 +346,12 @@ tcp_port() {
 
 tcp_listens() { [ -n "$(in_ns "$1" ss -Hltn "sport = :$2")" ]; }
 
-# cm_listens NS: a program listens through the connection manager of the daemon there
-cm_listens() {
+# daemon_counts NS COUNTER: the daemon there counts some of these objects now
+daemon_counts() {
 	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log"
 	kill -USR1 "${!var}" || return 1
 	sleep 0.1
-	tac "$log" | grep -m 1 -o 'cm_listeners [0-9]*' | grep -q '[1-9]'
+	tac "$log" | grep -m 1 -o "\b$2 [0-9]*" | grep -q ' [1-9]'
 }
 
 # Wait until a server program in NS is ready for its client.
@@ -359,11 +359,10 @@ server_settles() {
 	local where=$1 port
 	shift
 	port=$(tcp_port "$@")
-	if [ -n "$port" ]; then
-		wait_for 5 tcp_listens "$where" "$port"
-	else
-		wait_for 5 cm_listens "$where"
-	fi
+	case " $* " in
+	*mckey*) wait_for 2 daemon_counts "$where" groups ;;
+	*) if [ -n "$port" ]; then wait_for 5 tcp_listens "$where" "$port"; else wait_for 2 daemon_counts "$where" cm_listeners; fi ;;
+	esac
 }
 
 # pair NAME SECONDS SERVER_NS 'SERVER CMD' CLIENT_NS 'CLIENT CMD'
