@@ -332,6 +332,7 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 		}
 		if ((last->hdrs & WIRE_HDR_DETH) != 0) {
 			cqe.flags |= TP_WC_GRH;
+			cqe.l3 = last->l3_version == 6 ? TP_WC_L3_IP6 : TP_WC_L3_IP4;
 			cqe.src_qpn = last->sqpn;
 		}
 		cqe.solicited |= last->solicited;

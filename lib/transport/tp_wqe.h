@@ -74,6 +74,16 @@ enum tp_wc_flags {
 	TP_WC_WITH_INV = 1 << 3,
 };
 
+/*
+ * The header that stands where the GRH would be, in the numbers of Mellanox's hardware, which reports them in
+ * the service level that RoCE v2 has no use for. UCX reads them there to know the form of the address.
+ */
+enum tp_wc_l3 {
+	TP_WC_L3_GRH = 0,
+	TP_WC_L3_IP6 = 1,
+	TP_WC_L3_IP4 = 2,
+};
+
 /* enum ibv_access_flags */
 enum tp_access {
 	TP_ACCESS_LOCAL_WRITE = 1 << 0,
@@ -143,7 +153,7 @@ struct tp_cqe {
 	uint16_t vendor_err;
 	uint16_t pkey_index;
 	uint8_t solicited;       /* the message asked for a solicited event, or the status is an error */
-	uint8_t resv0;
+	uint8_t l3;              /* enum tp_wc_l3, of datagrams */
 	uint32_t seq;            /* written last by the producer of a shared ring: see verbs_contract.h */
 	uint64_t timestamp_ns;
 	uint64_t resv1[2];

@@ -121,6 +121,7 @@ cleanup() {
 		for p in $(ip netns pids "$ns" 2>/dev/null); do kill -KILL "$p" 2>/dev/null; done
 		ip netns del "$ns" 2>/dev/null
 	done
+	declare -F remove_char_device >/dev/null && remove_char_device
 	[ -n "${KEEP_LOGS:-}" ] && echo "logs kept in $tmp_dir" || rm -rf "$tmp_dir"
 }
 trap cleanup EXIT
@@ -341,6 +342,8 @@ tcp_port() {
 	*" -R "*) ;;
 	" ib_"* | " ibv_"*) echo 18515 ;;
 	*rdma_verify*) echo 18900 ;;
+	*ucx_perftest*) echo 13337 ;;
+	*fi_pingpong*) echo 47592 ;;
 	esac
 }
 

@@ -230,7 +230,7 @@ static void copy_wc(struct ibv_wc *wc, const struct tp_cqe *cqe)
 	wc->wc_flags = cqe->flags;
 	wc->pkey_index = cqe->pkey_index;
 	wc->slid = 0;
-	wc->sl = 0;
+	wc->sl = cqe->l3;
 	wc->dlid_path_bits = 0;
 }
 

@@ -115,7 +115,13 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return vcl_cq_of_ex(ex)->polled->flags;
 }
 
-/* Local identifiers and service levels are InfiniBand's: Ethernet has none. */
+/* As ibv_poll_cq() says it: see enum tp_wc_l3. */
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return vcl_cq_of_ex(ex)->polled->l3;
+}
+
+/* Local identifiers are InfiniBand's: Ethernet has none. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	(void)ex;
@@ -168,7 +174,7 @@ static void set_calls(struct ibv_cq_ex *ex, uint64_t wc_flags)
 	if ((wc_flags & IBV_WC_EX_WITH_SLID) != 0)
 		ex->read_slid = read_slid;
 	if ((wc_flags & IBV_WC_EX_WITH_SL) != 0)
-		ex->read_sl = read_no_byte;
+		ex->read_sl = read_sl;
 	if ((wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0)
 		ex->read_dlid_path_bits = read_no_byte;
 	if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0)

@@ -55,14 +55,17 @@ int vcl_dealloc_mw(struct ibv_mw *mw)
 
 /* ---- bound ---- */
 
+#define WINDOW_RIGHTS \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+
+/* Programs pass the rights of the region, with the local one that no window can give: it changes nothing. */
 int vcl_check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
-	const unsigned int rights =
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+	const unsigned int known = WINDOW_RIGHTS | IBV_ACCESS_LOCAL_WRITE;
 
 	if (mw->context != qp->context || (info->mr != NULL && info->mr->context != qp->context))
 		return -EINVAL;
-	return (info->mw_access_flags & ~rights) == 0 ? 0 : -EINVAL;
+	return (info->mw_access_flags & ~known) == 0 ? 0 : -EINVAL;
 }
 
 /* Without region or length the window is bound to nothing. */
@@ -72,7 +75,7 @@ void vcl_write_bind(struct tp_send_wqe *wqe, uint32_t rkey, const struct ibv_mw_
 	wqe->remote_addr = info->addr;
 	wqe->bind.bytes = info->length;
 	wqe->bind.mr_key = info->mr != NULL ? info->mr->lkey : 0;
-	wqe->bind.access = info->mw_access_flags;
+	wqe->bind.access = info->mw_access_flags & WINDOW_RIGHTS;
 }
 
 /* Binds a window of type 1: with each bind it gets its next key, which is the program's to hand out at once. */

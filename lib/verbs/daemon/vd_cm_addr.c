@@ -56,6 +56,14 @@ static bool is_link_local(const struct wire_addr *addr)
 	return addr->b[0] == 0xfe && (addr->b[1] & 0xc0) == 0x80;
 }
 
+/* 127.0.0.0/8 and ::1: no device has them and no peer can ask for them. */
+static bool is_loopback(const struct wire_addr *addr)
+{
+	static const struct wire_addr loopback6 = {.b = {[15] = 1}};
+
+	return vd_addr_equal(addr, &loopback6) || (vd_addr_is_v4(addr) && addr->b[12] == 127);
+}
+
 void vd_cm_fill_addr(const struct vd_cm_id *id, struct vc_sockaddr *src, struct vc_sockaddr *dst,
 	char device[VC_NAME_BYTES])
 {
@@ -134,7 +142,10 @@ static int pick_port(struct vd *vd, uint32_t ps, uint16_t *port)
 	return -EADDRNOTAVAIL;
 }
 
-/* Takes addr and port (0: any free one) for id. */
+/*
+ * Takes addr and port (0: any free one) for id. A loopback address may be bound without a device: libfabric
+ * binds "localhost" to ask for the devices, and finds those of the host's addresses when the id has none.
+ */
 static int bind_id(
 	struct vd_cm_id *id, uint16_t family, const struct wire_addr *addr, uint16_t port)
 {
@@ -145,7 +156,7 @@ static int bind_id(
 
 	if (!vd_cm_is_any(addr)) {
 		own = find_own(vd, addr, &device);
-		if (!own)
+		if (!own && !is_loopback(addr))
 			return -EADDRNOTAVAIL;
 	}
 	if (port == 0) {
@@ -344,7 +355,7 @@ int vd_op_cm_resolve_addr(
 	id->dst = dst;
 	id->dst_port = port;
 	id->has_dst = true;
-	err = vd_cm_is_any(&dst)
+	err = vd_cm_is_any(&dst) || is_loopback(&id->src)
 		      ? -ENETUNREACH
 		      : find_source(id, &dst, request->cm_resolve.dst.scope_id, &device, &src);
 	if (err != 0) {

@@ -196,6 +196,7 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 	cqe.solicited = (wqe->flags & TP_SEND_SOLICITED) != 0;
 	cqe.timestamp_ns = now_ns();
 	cqe.flags = head != 0 ? TP_WC_GRH : 0;
+	cqe.l3 = head != 0 ? TP_WC_L3_IP4 : TP_WC_L3_GRH;
 	if (wqe->opcode == TP_WR_SEND_IMM || wqe->opcode == TP_WR_SEND_INV) {
 		cqe.flags |= wqe->opcode == TP_WR_SEND_IMM ? TP_WC_WITH_IMM : TP_WC_WITH_INV;
 		cqe.imm = wqe->imm;

@@ -82,6 +82,7 @@ static void test_datagram(void **state)
 	assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
 	assert_int_equal(wc[0].byte_len, FAKE_GRH_BYTES + 8);
 	assert_int_equal(wc[0].wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+	assert_int_equal(wc[0].sl, TP_WC_L3_IP4); /* where UCX looks for the form of the address */
 	assert_int_equal(wc[0].imm_data, htobe32(0xcafe));
 	assert_int_equal(wc[0].src_qp, from->qp_num);
 	assert_memory_equal(env->buf + FAKE_GRH_BYTES, text, sizeof(text));

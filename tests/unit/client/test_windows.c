@@ -42,8 +42,14 @@ static void test_type_1(void **state)
 	assert_int_equal(ibv_bind_mw(env->a, mw, &bind), EINVAL);
 	bind.send_flags = 0;
 	bind.bind_info = whole(env);
-	bind.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE; /* a window gives remote rights only */
+	bind.bind_info.mw_access_flags = IBV_ACCESS_MW_BIND; /* not a right that a window gives */
 	assert_int_equal(ibv_bind_mw(env->a, mw, &bind), EINVAL);
+	/* A window gives remote rights only. */
+	bind.send_flags = IBV_SEND_SIGNALED;
+	bind.bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+	assert_int_equal(ibv_bind_mw(env->a, mw, &bind), 0);
+	env_poll(env->cq, &wc, 1);
+	assert_int_equal(got->bind.access, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 

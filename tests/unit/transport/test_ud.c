@@ -80,6 +80,7 @@ static void one_datagram(struct hx_world *w, enum tp_wr_opcode op, uint32_t byte
 	assert_int_equal(cqe->bytes, GRH + bytes);
 	assert_int_equal(cqe->src_qpn, w->side[0].qps[0].qpn);
 	assert_int_equal(cqe->flags, op == TP_WR_SEND_IMM ? TP_WC_GRH | TP_WC_WITH_IMM : TP_WC_GRH);
+	assert_int_equal(cqe->l3, w->o.l3_version == 6 ? TP_WC_L3_IP6 : TP_WC_L3_IP4);
 	assert_true(cqe->solicited);
 	if (op == TP_WR_SEND_IMM)
 		assert_int_equal(cqe->imm, 0x01020304);

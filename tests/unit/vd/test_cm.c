@@ -440,6 +440,26 @@ static void ports(void **state)
 	assert_int_equal(bind_to(&t->client, b, in4(1, 5000), NULL), -EADDRINUSE);
 }
 
+/* A loopback address names no device: it can be bound, and leads nowhere. */
+static void loopback(void **state)
+{
+	const struct vc_sockaddr local6 = {.family = AF_INET6, .addr = {[15] = 1}};
+	struct two *t = *state;
+	struct host *h = &t->client;
+	uint32_t a = new_id(h, 1, VC_PS_TCP), b = new_id(h, 2, VC_PS_TCP);
+	struct vc_sockaddr local4 = in4(0, 0);
+	struct vc_reply reply;
+
+	memcpy(local4.addr, (uint8_t[]){127, 0, 0, 1}, 4);
+	assert_int_equal(bind_to(h, a, local4, &reply), 0);
+	assert_string_equal(reply.cm.device, "");
+	assert_memory_equal(reply.cm.src.addr, local4.addr, 4);
+	assert_int_equal(resolve_addr(h, a, in4(1, 1)), 0);
+	expect_event(h, 1, RDMA_CM_EVENT_ADDR_ERROR, -ENETUNREACH);
+	assert_int_equal(bind_to(h, b, local6, &reply), 0);
+	assert_string_equal(reply.cm.device, "");
+}
+
 static void address_resolution(void **state)
 {
 	struct two *t = *state;
@@ -792,6 +812,7 @@ int main(void)
 		TEST(rejections),
 		TEST(death_of_the_peer_is_told),
 		TEST(ports),
+		TEST(loopback),
 		TEST(address_resolution),
 		TEST(requests_whose_peer_has_gone),
 		TEST(full_channel_keeps_events),

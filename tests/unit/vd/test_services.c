@@ -210,6 +210,7 @@ static void datagram_arrives_behind_its_header(void **state)
 	assert_int_equal(cqe->bytes, GRH_BYTES + 1024);
 	assert_int_equal(cqe->src_qpn, p->qp[0].qpn);
 	assert_int_equal(cqe->flags & TP_WC_GRH, TP_WC_GRH);
+	assert_int_equal(cqe->l3, TP_WC_L3_IP4);
 	assert_memory_equal(p->buf[1] + GRH_BYTES, p->buf[0], 1024);
 	/* Annex A17: the IPv4 header in the last 20 bytes; its destination ends it. */
 	wx_addr4(0, &dst);

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ibverbs-utils, perftest and rdmacm-utils, unmodified, between two daemons: each tool in each service it
+# knows, with events, many queue pairs, both directions, by time, inline, shared queues and connection manager.
+#
+# usage: tests/verbs/tools.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+. "$(dirname "$0")/../lib/programs.sh"
+
+need ss ib_send_bw udaddy ibv_ud_pingpong
+two_daemons
+
+# ------------------------------------------------------------------ ibverbs-utils
+
+# devices_are NS: the two programs that list devices name the one there is
+devices_are() {
+	run_in "$1" ibv_devices | grep -q roced0 && run_in "$1" ibv_devinfo -v -d roced0 | grep -q 'state:.*PORT_ACTIVE'
+}
+check "ibv_devices and ibv_devinfo" devices_are A
+
+pingpong() { both "ibv_$1_pingpong ${*:2}" 20 "ibv_$1_pingpong -d roced0 -c -n 300 ${*:2}"; }
+
+for service in rc uc ud srq; do
+	pingpong $service -g $V4
+	pingpong $service -g $V6 -e
+done
+pingpong rc -g $V4 -N
+pingpong rc -g $V4 -t
+pingpong rc -g $V6 -s 1000000 -m 4096 -n 30
+pingpong uc -g $V4 -s 100000 -m 1024 -n 30
+pingpong srq -g $V4 -q 4
+
+has_xrc() { run_in A ibv_devinfo -v -d roced0 | grep -qw XRC; }
+if has_xrc; then
+	pingpong xsrq -g $V4
+	pingpong xsrq -g $V6 -e
+	cm_pair "rdma_xserver and rdma_xclient, XRC" 20 "rdma_xserver -c x" "rdma_xclient -s $B4 -c x"
+else
+	skip "ibv_xsrq_pingpong" "the device does not offer XRC"
+	skip "rdma_xserver and rdma_xclient, XRC" "the device does not offer XRC"
+fi
+
+# ------------------------------------------------------------------ perftest
+
+# perf 'TOOL options' [options for the name]: over the addresses of both families in turn
+gid=$V6
+perf() {
+	local tool=$1
+	shift
+	[ $gid = $V4 ] && gid=$V6 || gid=$V4
+	perftest "$tool $*" 25 "$tool" $gid "$@"
+}
+
+for op in write read send atomic; do
+	perf ib_${op}_bw -n 300
+	perf ib_${op}_lat -n 300
+	perf ib_${op}_bw -n 200 -b
+	perf ib_${op}_bw -n 100 -q 8
+	perf ib_${op}_bw -n 100 -q 8 -b
+	perf ib_${op}_bw -D 1
+	perf ib_${op}_lat -D 1
+	pair "ib_${op}_bw -R" 25 B "ib_${op}_bw -d roced0 -F -n 200 -R" A "ib_${op}_bw -d roced0 -F -n 200 -R $B4"
+	pair "ib_${op}_lat -R" 25 B "ib_${op}_lat -d roced0 -F -n 200 -R" A "ib_${op}_lat -d roced0 -F -n 200 -R $B4"
+done
+for op in read send atomic; do # perftest has no events for writes
+	perf ib_${op}_bw -n 200 -e
+	perf ib_${op}_lat -n 200 -e
+done
+for op in write send; do
+	perf ib_${op}_bw -n 300 -s 64 -I 64
+	perf ib_${op}_lat -n 300 -s 200 -I 200
+	perf ib_${op}_bw -c UC -n 300
+	perf ib_${op}_lat -c UC -n 300
+	# few bytes at a time: a lost packet is a lost message here, and the program waits for it
+	perf ib_${op}_bw -c UC -n 100 -q 8 -b -s 4096 -t 8
+	perf ib_${op}_bw -c UC -n 300 -s 64 -I 64
+	perf ib_${op}_bw -c UC -D 1
+	perf ib_${op}_bw -a -n 10
+done
+perf ib_read_bw -a -n 10
+perf ib_send_bw -c UC -n 200 -e
+perf ib_send_lat -c UC -n 200 -e
+perf ib_send_bw -c UD -n 300
+perf ib_send_lat -c UD -n 300
+perf ib_send_bw -c UD -n 200 -e
+perf ib_send_lat -c UD -n 200 -e
+perf ib_send_bw -c UD -n 100 -q 8
+perf ib_send_bw -c UD -n 200 -b
+perf ib_send_bw -c UD -D 1
+perf ib_send_lat -c UD -n 300 -s 64 -I 64
+perf ib_send_bw --use-srq -q 8 -n 100
+perf ib_send_bw --use-srq -q 4 -n 100 -e
+perf ib_send_lat --use-srq -n 300
+perf ib_send_bw -c UD --use-srq -n 200
+pair "ib_send_bw -c UD -R" 25 B "ib_send_bw -d roced0 -F -R -c UD -n 200" A "ib_send_bw -d roced0 -F -R -c UD -n 200 $B4"
+pair "ib_send_lat -c UD -R" 25 B "ib_send_lat -d roced0 -F -R -c UD -n 200" A "ib_send_lat -d roced0 -F -R -c UD -n 200 $B4"
+
+# ------------------------------------------------------------------ rdmacm-utils
+
+for b in $B4 $B6; do
+	cm_pair "rping to $b" 20 "rping -s -a $b -V -C 50 -S 4000" "rping -c -a $b -V -C 50 -S 4000"
+	cm_pair "ucmatose to $b, 8 connections" 20 "ucmatose -b $b -c 8 -C 20 -S 1000" "ucmatose -s $b -c 8 -C 20 -S 1000"
+	cm_pair "udaddy to $b, 8 connections" 20 "udaddy -b $b -c 8 -C 20 -S 1000" "udaddy -s $b -c 8 -C 20 -S 1000"
+	cm_pair "rdma_server and rdma_client to $b" 20 "rdma_server -s $b" "rdma_client -s $b"
+done
+cm_pair "ucmatose, given address and migrated id" 20 "ucmatose -b $B4 -c 4 -C 20 -m" "ucmatose -s $B4 -c 4 -C 20 -m"
+cm_pair "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -s $B4 -c r"
+served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
+served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
+
+# rping's persistent server makes a thread a client: four at once
+rping_at_once() {
+	local server p clients=() rc=0 i
+	spawn_in B 25 "$tmp_dir/server.log" rping -s -P -a $B4
+	server=$spawned_pid
+	sleep "${SERVER_HEAD_START:-0.6}"
+	for i in 1 2 3 4; do
+		spawn_in A 20 "$tmp_dir/client$i.log" rping -c -a $B4 -V -C 100 -S 2000
+		clients+=("$spawned_pid")
+	done
+	for p in "${clients[@]}"; do
+		wait "$p" || rc=1
+		forget_pid "$p"
+	done
+	end_pid "$server"
+	forget_pid "$server"
+	return $rc
+}
+check "rping, a persistent server for 4 clients at once" rping_at_once
+
+group=239.77.0.1
+cm_pair "mckey" 20 "mckey -m $group -b $B4 -C 10 -S 500" "mckey -m $group -b $A4 -C 10 -S 500 -s"
+
+# What librdmacm has no calls for is told by the first of them.
+has_rsockets() { ! run_in A timeout 5 rstream -s $B4 -p 7999 2>&1 | grep -q 'not supported'; }
+if has_rsockets; then
+	cm_pair "rstream" 25 "rstream -b $B4 -C 10 -S 1000" "rstream -s $B4 -C 10 -S 1000"
+	cm_pair "riostream" 25 "riostream -b $B4 -C 10 -S 1000" "riostream -s $B4 -C 10 -S 1000"
+	served "udpong" 25 1 "udpong -b $B4 -C 10 -S 500" "udpong -s $B4 -C 10 -S 500"
+else
+	for tool in rstream riostream udpong rcopy; do
+		skip "$tool" "librdmacm's rsocket() says that it is not supported"
+	done
+fi
+
+roced_stop A
+roced_stop B
+finish
