@@ -8,6 +8,9 @@
 . "$(dirname "$0")/../lib/common.sh"
 . "$(dirname "$0")/../lib/programs.sh"
 
+# perftest and rping do not survive a server that does not listen yet
+SERVER_HEAD_START=${SERVER_HEAD_START:-1}
+
 need ss ib_send_bw udaddy ibv_ud_pingpong
 two_daemons
 
@@ -109,15 +112,17 @@ cm_pair "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -s 
 served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
 served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
 
-# rping's persistent server makes a thread a client: four at once
+# rping's persistent server makes a thread a client: four at once. It keeps one new connection's id at a time, so
+# they come one after another.
 rping_at_once() {
 	local server p clients=() rc=0 i
 	spawn_in B 25 "$tmp_dir/server.log" rping -s -P -a $B4
 	server=$spawned_pid
 	sleep "${SERVER_HEAD_START:-0.6}"
 	for i in 1 2 3 4; do
-		spawn_in A 20 "$tmp_dir/client$i.log" rping -c -a $B4 -V -C 100 -S 2000
+		spawn_in A 20 "$tmp_dir/client$i.log" rping -c -a $B4 -V -C 3000 -S 2000
 		clients+=("$spawned_pid")
+		sleep 0.3
 	done
 	for p in "${clients[@]}"; do
 		wait "$p" || rc=1
@@ -125,6 +130,7 @@ rping_at_once() {
 	done
 	end_pid "$server"
 	forget_pid "$server"
+	[ $rc -eq 0 ] || tail -n 4 "$tmp_dir"/client?.log.err "$tmp_dir/server.log.err"
 	return $rc
 }
 check "rping, a persistent server for 4 clients at once" rping_at_once
