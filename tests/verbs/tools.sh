@@ -44,8 +44,10 @@ fi
 # ------------------------------------------------------------------ perftest
 
 # perf_cm 'TOOL options': through the connection manager. With -R perftest connects twice, first to tell its
-# parameters. When the client is back before the server listens again, it is rejected and goes on with an id that
-# it has destroyed. Such a run says nothing about us, so it is made again.
+# parameters. When the client is back before the server listens again, it is told that there is no such service
+# (REJ reason 8, or SIDR status 1) and goes on with an id that it has destroyed. Such a run says nothing about us,
+# so it is made again.
+no_listener='REJECTED; error: 8|UNREACHABLE; error: 1[.]'
 perf_cm() {
 	local name="$1 -R" try server crc src
 	wanted "$name" || return 0
@@ -60,7 +62,7 @@ perf_cm() {
 		wait "$server"
 		src=$?
 		forget_pid "$server"
-		[ $crc -ne 0 ] && grep -q 'REJECTED; error: 8' "$tmp_dir/client.log.err" || break
+		[ $crc -ne 0 ] && grep -qE "$no_listener" "$tmp_dir/client.log.err" || break
 		echo "perftest's client was back before its server (try $try)"
 	done
 	verdict "$name" "$src" "$crc"
