@@ -72,7 +72,10 @@ static int make_result(const struct rdma_addrinfo *hints, const struct addrinfo 
 	return 0;
 }
 
-/* Without names the hints' destination (or source, when passive) is the address. */
+/*
+ * Without names the hints' addresses are the answer; for a passive side there is only the source. An active one
+ * may know its source alone: pyverbs makes the address of a multicast group so.
+ */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **out)
 {
 	bool passive = (hints->ai_flags & RAI_PASSIVE) != 0;
@@ -80,10 +83,13 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 		.ai_addr = passive ? hints->ai_src_addr : hints->ai_dst_addr,
 		.ai_addrlen = passive ? hints->ai_src_len : hints->ai_dst_len,
 	};
+	const struct sockaddr *any = given.ai_addrlen != 0 ? given.ai_addr : NULL;
 
-	if (given.ai_addr == NULL || given.ai_addrlen == 0)
+	if (any == NULL && hints->ai_src_len != 0)
+		any = hints->ai_src_addr;
+	if (any == NULL)
 		return EAI_NONAME;
-	given.ai_family = given.ai_addr->sa_family;
+	given.ai_family = any->sa_family;
 	return make_result(hints, &given, out);
 }
 

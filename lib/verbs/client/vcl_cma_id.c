@@ -77,6 +77,10 @@ int cma_id_locate(struct cma_id *id, const struct vc_sockaddr *src, const struct
 	id->rdma.verbs = cma_open_device(id->cma, name, &err);
 	if (err != 0)
 		return err;
+	/* Programs make their own queues and regions in it, before any queue pair of the id is there. */
+	id->rdma.pd = cma_default_pd(id->cma, id->rdma.verbs);
+	if (id->rdma.pd == NULL)
+		return -errno;
 	id->rdma.port_num = 1;
 	addr->addr.ibaddr.pkey = htons(PKEY_DEFAULT);
 	return 0;

@@ -56,6 +56,7 @@ static struct rdma_cm_id *resolved_in(struct rdma_event_channel *channel, enum r
 	assert_int_equal(rdma_create_id(channel, &id, NULL, ps), 0);
 	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dst, 2000), 0);
 	expect_and_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_non_null(id->pd); /* rdma_create_qp(3): a domain is there with the device */
 	assert_int_equal(rdma_resolve_route(id, 2000), 0);
 	expect_and_ack(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	return id;
@@ -533,6 +534,12 @@ static void test_getaddrinfo(void **state)
 	assert_memory_equal(res->ai_src_addr, &src, sizeof(src));
 	rdma_freeaddrinfo(res);
 	assert_int_equal(rdma_getaddrinfo("not numeric", PORT, &hints, &res), EAI_NONAME);
+	/* Without names the hints are the answer; a source alone is enough. */
+	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), 0);
+	assert_memory_equal(res->ai_src_addr, &src, sizeof(src));
+	assert_null(res->ai_dst_addr);
+	rdma_freeaddrinfo(res);
+	hints.ai_src_len = 0;
 	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), EAI_NONAME);
 	assert_int_equal(rdma_getaddrinfo("::1", PORT, NULL, &res), 0);
 	assert_int_equal(res->ai_family, AF_INET6);
