@@ -48,28 +48,6 @@ pair "ib_send_bw UD -R (rdma_cm)" 20 B "ib_send_bw -d roced0 -F -R -c UD -n 200"
 	A "ib_send_bw -d roced0 -F -R -c UD -n 200 $B4"
 cm_pair "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -s $B4 -c r"
 
-# served NAME SECONDS TIMES 'SERVER CMD' 'CLIENT CMD': one server that does not end by itself, for clients in a row
-served() {
-	local name=$1 limit=$2 times=$3 server=$4 client=$5 server_pid i rc=0
-	wanted "$name" || return 0
-	# shellcheck disable=SC2086
-	spawn_in B "$limit" "$tmp_dir/server.log" $server
-	server_pid=$spawned_pid
-	sleep "${SERVER_HEAD_START:-0.6}"
-	for ((i = 0; i < times && rc == 0; i++)); do
-		# shellcheck disable=SC2086
-		run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
-		rc=$?
-	done
-	kill -0 "$server_pid" 2>/dev/null || rc="$rc, and the server ended"
-	end_pid "$server_pid"
-	forget_pid "$server_pid"
-	if [ "$rc" = 0 ]; then
-		pass "$name"
-	else
-		fail "$name (client status $rc)" "$tmp_dir"/server.log{,.err} "$tmp_dir"/client.log{,.err}
-	fi
-}
 served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
 served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
 served "cmtime, 10 connections, twice" 30 2 "cmtime -b $B4" "cmtime -s $B4 -c 10"

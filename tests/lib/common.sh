@@ -437,6 +437,30 @@ check() {
 	if "$@" >"$tmp_dir/check.log" 2>&1; then pass "$name"; else fail "$name" "$tmp_dir/check.log"; fi
 }
 
+# served NAME SECONDS TIMES 'SERVER CMD' 'CLIENT CMD': one server that does not end by itself, for clients in a row
+served() {
+	local name=$1 limit=$2 times=$3 server=$4 client=$5 server_pid i rc=0
+	wanted "$name" || return 0
+	# shellcheck disable=SC2086
+	spawn_in B "$limit" "$tmp_dir/server.log" $server
+	server_pid=$spawned_pid
+	# shellcheck disable=SC2086
+	server_settles B $server
+	for ((i = 0; i < times && rc == 0; i++)); do
+		# shellcheck disable=SC2086
+		run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
+		rc=$?
+	done
+	kill -0 "$server_pid" 2>/dev/null || rc="$rc, and the server ended"
+	end_pid "$server_pid"
+	forget_pid "$server_pid"
+	if [ "$rc" = 0 ]; then
+		pass "$name"
+	else
+		fail "$name (client status $rc)" "$tmp_dir"/server.log{,.err} "$tmp_dir"/client.log{,.err}
+	fi
+}
+
 # cm_pair NAME SECONDS 'SERVER CMD' 'CLIENT CMD': a pair that meets through the connection manager
 cm_pair() { pair "$1" "$2" B "$3" A "$4"; }
 

@@ -40,27 +40,3 @@ two_daemons() {
 
 # both NAME SECONDS 'CMD': the same command in B, and in A with B's side address after it
 both() { pair "$1" "$2" B "$3" A "$3 $SIDE_B"; }
-
-# served NAME SECONDS TIMES 'SERVER CMD' 'CLIENT CMD': one server that does not end by itself, for clients in a row
-served() {
-	local name=$1 limit=$2 times=$3 server=$4 client=$5 server_pid i rc=0
-	wanted "$name" || return 0
-	# shellcheck disable=SC2086
-	spawn_in B "$limit" "$tmp_dir/server.log" $server
-	server_pid=$spawned_pid
-	# shellcheck disable=SC2086
-	server_settles B $server
-	for ((i = 0; i < times && rc == 0; i++)); do
-		# shellcheck disable=SC2086
-		run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
-		rc=$?
-	done
-	kill -0 "$server_pid" 2>/dev/null || rc="$rc, and the server ended"
-	end_pid "$server_pid"
-	forget_pid "$server_pid"
-	if [ "$rc" = 0 ]; then
-		pass "$name"
-	else
-		fail "$name (client status $rc)" "$tmp_dir"/server.log{,.err} "$tmp_dir"/client.log{,.err}
-	fi
-}

@@ -199,23 +199,17 @@ dropped:
 	return NULL;
 }
 
-/* Waits as the descriptor's flags say. */
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct cma *cma = cma_channel(channel)->cma;
 	struct vc_cm_event msg;
 	struct cma_event *ev;
-	int control_fd = cma->conn.fd;
-	ssize_t n;
+	int rc;
 
 	do {
-		n = recv(channel->fd, &msg, sizeof(msg), 0);
-		if (n < 0)
-			return -1;
-		if (n != (ssize_t)sizeof(msg)) {
-			vcl_wait_end(control_fd);
-			return cma_result(-EIO);
-		}
+		rc = vcl_read_event(channel->fd, cma->conn.fd, &msg, sizeof(msg));
+		if (rc <= 0)
+			return rc == 0 ? cma_result(-EIO) : -1;
 		ev = make_event(cma, &msg);
 	} while (ev == NULL);
 	*event = &ev->rdma;

@@ -185,7 +185,8 @@ int vcl_call_handle(struct vcl_conn *conn, enum vc_op op, uint32_t handle, struc
 	return vcl_call(conn, &req, reply);
 }
 
-void vcl_wait_end(int control_fd)
+/* Returns only when the daemon is gone. */
+static void wait_end(int control_fd)
 {
 	struct pollfd p = {.fd = control_fd, .events = POLLRDHUP};
 
@@ -194,4 +195,16 @@ void vcl_wait_end(int control_fd)
 	/* Closed by the program too: it will not come back to this thread. */
 	while ((p.revents & POLLNVAL) != 0)
 		pause();
+}
+
+int vcl_read_event(int fd, int control_fd, void *msg, size_t n)
+{
+	ssize_t got = recv(fd, msg, n, 0);
+
+	if (got < 0)
+		return -1;
+	if ((size_t)got == n)
+		return 1;
+	wait_end(control_fd);
+	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "verbs_contract.h"
@@ -33,13 +34,13 @@ void vcl_conn_close(struct vcl_conn *conn);
 void vcl_conn_kill(struct vcl_conn *conn);
 
 /*
- * For the reader of an event socket that has ended, which means that the daemon is gone or that the program
- * destroyed the socket's object under a waiting reader. A kernel device leaves such a reader waiting, and
- * programs rely on it (they end with one blocked), so this returns only if the daemon is gone.
- * control_fd is the connection's fd as it was before the reader waited; nothing else is touched, since
- * the object may have been freed.
+ * Reads one message of exactly n bytes from an event socket, waiting as its flags say. 1: read, -1: errno tells.
+ * 0: the daemon is gone. A socket also ends when the program destroys its object under a waiting reader; a
+ * kernel device leaves such a reader waiting, and programs rely on it (they end with one blocked), so then
+ * this does not return. control_fd is the connection's fd as it was before; nothing else is touched after the
+ * wait, since the object may have been freed.
  */
-void vcl_wait_end(int control_fd);
+int vcl_read_event(int fd, int control_fd, void *msg, size_t n);
 
 static inline bool vcl_conn_alive(const struct vcl_conn *conn)
 {

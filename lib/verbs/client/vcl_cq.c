@@ -58,24 +58,19 @@ static void channel_ref(struct vcl_context *ctx, struct ibv_comp_channel *channe
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Waits as the descriptor's flags say. */
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct vcl_context *ctx = vcl_context(channel->context);
 	struct vc_comp_msg msg;
 	struct vcl_cq *found;
-	int control_fd = ctx->conn.fd;
-	ssize_t n;
+	int rc;
 
 	do {
-		n = recv(channel->fd, &msg, sizeof(msg), 0);
-		if (n < 0)
-			return -1;
-		if (n != (ssize_t)sizeof(msg)) {
-			vcl_wait_end(control_fd);
+		rc = vcl_read_event(channel->fd, ctx->conn.fd, &msg, sizeof(msg));
+		if (rc == 0)
 			errno = EIO;
+		if (rc <= 0)
 			return -1;
-		}
 		pthread_mutex_lock(&ctx->lock);
 		found = vcl_table_get(&ctx->cookies, msg.cq_cookie);
 		if (found != NULL)

@@ -97,17 +97,12 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
 	struct vcl_context *ctx = vcl_context(context);
 	struct vc_async_msg msg;
-	int control_fd = ctx->conn.fd;
-	ssize_t n;
+	int rc;
 
 	do {
-		n = recv(context->async_fd, &msg, sizeof(msg), 0);
-		if (n < 0)
-			return -1;
-		if (n != (ssize_t)sizeof(msg)) {
-			vcl_wait_end(control_fd);
-			return device_fatal(ctx, event);
-		}
+		rc = vcl_read_event(context->async_fd, ctx->conn.fd, &msg, sizeof(msg));
+		if (rc <= 0)
+			return rc == 0 ? device_fatal(ctx, event) : -1;
 	} while (!take(ctx, &msg, event));
 	return 0;
 }

@@ -218,14 +218,22 @@ int vd_op_cm_reject(
 		(uint16_t)param->private_bytes, vd_now(vd));
 }
 
+/* The id a request names, if it has or gets a connection. */
+static struct vd_cm_id *connection_of(struct vd_session *session, const struct vc_request *request)
+{
+	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
+
+	return id != NULL && id->step == VD_CM_CONNECTION ? id : NULL;
+}
+
 int vd_op_cm_establish(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
-	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
+	struct vd_cm_id *id = connection_of(session, request);
 	struct vd *vd = session->vd;
 
 	(void)answer;
-	if (id == NULL || id->step != VD_CM_CONNECTION)
+	if (id == NULL)
 		return -EINVAL;
 	return cm_establish(vd->cm->cm, id->cm, NULL, 0, vd_now(vd));
 }
@@ -233,11 +241,11 @@ int vd_op_cm_establish(
 int vd_op_cm_disconnect(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
-	struct vd_cm_id *id = vd_cm_id_get(session, request->object.handle);
+	struct vd_cm_id *id = connection_of(session, request);
 	struct vd *vd = session->vd;
 
 	(void)answer;
-	if (id == NULL || id->step != VD_CM_CONNECTION)
+	if (id == NULL)
 		return -EINVAL;
 	return cm_disconnect(vd->cm->cm, id->cm, NULL, 0, vd_now(vd));
 }
