@@ -74,6 +74,7 @@ int cm_create(const struct cm_config *config, const struct cm_ops *ops, void *en
 	TAILQ_INIT(&cm->free_ids);
 	TAILQ_INIT(&cm->orphans);
 	base_wheel_init(&cm->wheel, now_ns);
+	cm_wait_init(cm);
 	for (i = 0; i < config->max_ids; i++) {
 		cm->ids[i].cm = cm;
 		cm->ids[i].index = i;

@@ -182,6 +182,7 @@ struct cm_config {
 	uint32_t max_half_open;        /* passive ids that are not established, over all listeners */
 	uint32_t response_timeout_ms;  /* wait for an answer before a message is repeated */
 	uint32_t sidr_timeout_ms;
+	uint32_t listener_wait_ms;     /* how long a request may wait for a listener before it is refused */
 	uint8_t max_retries;           /* repeats before UNREACHABLE; 0..15 */
 	uint8_t packet_lifetime;       /* code; our local ACK timeout is one more */
 	uint8_t mra_service_timeout;   /* code; what an MRA asks for when the consumer is slow */
@@ -199,12 +200,13 @@ struct cm_stats {
 	uint64_t rx_unexpected;        /* not expected in the id's state */
 	uint64_t retransmits, timeouts;
 	uint64_t rejects_tx, rejects_rx;
+	uint64_t waited;               /* requests that came before a listener */
 	uint64_t no_listener, no_resources, stale;
 	uint32_t ids, half_open, orphans; /* now */
 };
 
 /* Sets the defaults: 1024 ids, 256 half open, 5000 ms, SIDR 4096 ms, 15 retries, lifetime 16, MRA 24,
- * ACK delay 15, seed and GUID 0. */
+ * ACK delay 15, no waiting for listeners, seed and GUID 0. */
 void cm_config_default(struct cm_config *config);
 
 /* Takes all memory; *out is freed with cm_destroy(). ops and env must outlive it. */

@@ -17,6 +17,7 @@
 
 #define CM_INDEX_BITS 20
 #define CM_MS_NS      1000000ull
+#define CM_WAITS      16
 
 LIST_HEAD(cm_id_list, cm_id);
 TAILQ_HEAD(cm_id_queue, cm_id);
@@ -68,6 +69,16 @@ struct cm_id {
 	uint8_t mad[CM_MAD_BYTES]; /* last message, to repeat */
 };
 
+/* A request that waits for a listener (cm_wait.c). */
+struct cm_wait {
+	struct cm *cm;
+	struct base_timer timer;
+	bool used;
+	uint64_t until_ns;
+	struct cm_path path;
+	struct wire_cm_msg msg;
+};
+
 struct cm {
 	struct cm_config config;
 	const struct cm_ops *ops;
@@ -82,6 +93,7 @@ struct cm {
 	struct cm_id_list *by_qpn;
 	struct cm_id_list *listeners; /* by service ID */
 	struct base_wheel wheel;
+	struct cm_wait waits[CM_WAITS];
 };
 
 static inline uint8_t cm_min8(uint8_t a, uint8_t b)
@@ -164,6 +176,13 @@ struct cm_id *cm_child_new(struct cm_id *listener);
 void cm_child_detach(struct cm_id *id);
 void cm_unlisten(struct cm_id *id);
 
+/* cm_wait.c */
+
+void cm_wait_init(struct cm *cm);
+/* Whether a request without a listener, new or seen before, is kept to be looked at again; false: refuse it. */
+bool cm_wait_for_listener(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
+
 /* Receivers, each for one message type; path is as in cm_rx(). */
 
 void cm_rx_req(
@@ -179,7 +198,8 @@ void cm_rx_dreq(
 	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
 void cm_rx_drep(
 	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
-void cm_rx_sidr_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg);
+void cm_rx_sidr_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns);
 void cm_rx_sidr_rep(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg);
 
 /* cm_close.c: sends DREQ when id is established, else does nothing. Raises no event. */

@@ -98,12 +98,15 @@ static void req_stale(struct cm_id *old, const struct cm_path *path, const struc
 		cm_start_disconnect(old, NULL, 0, now_ns);
 }
 
-static void new_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg)
+static void new_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	struct cm_event ev = {.type = CM_EVENT_CONNECT_REQUEST};
 	struct cm_id *listener = cm_find_listener(cm, path, msg->req.service_id);
 	struct cm_id *id;
 
+	if (!listener && cm_wait_for_listener(cm, path, msg, now_ns))
+		return;
 	if (!listener) {
 		cm->stats.no_listener++;
 		cm_refuse_req(cm, path, msg, CM_REJ_INVALID_SERVICE_ID);
@@ -146,7 +149,7 @@ void cm_rx_req(
 	if (id)
 		req_stale(id, path, msg, now_ns);
 	else
-		new_req(cm, path, msg);
+		new_req(cm, path, msg, now_ns);
 }
 
 static void fill_rep(

@@ -30,7 +30,7 @@ static void dispatch(
 		cm_rx_drep(cm, path, msg, now_ns);
 		break;
 	case WIRE_CM_SIDR_REQ:
-		cm_rx_sidr_req(cm, path, msg);
+		cm_rx_sidr_req(cm, path, msg, now_ns);
 		break;
 	case WIRE_CM_SIDR_REP:
 		cm_rx_sidr_rep(cm, path, msg);

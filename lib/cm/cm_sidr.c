@@ -71,13 +71,16 @@ static void refuse(
 	cm_send(cm, path, &msg);
 }
 
-static void new_request(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg)
+static void new_request(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	const struct wire_cm_sidr_req *req = &msg->sidr_req;
 	struct cm_event ev = {.type = CM_EVENT_SIDR_REQUEST};
 	struct cm_id *listener = cm_find_listener(cm, path, req->service_id);
 	struct cm_id *id;
 
+	if (!listener && cm_wait_for_listener(cm, path, msg, now_ns))
+		return;
 	if (!listener) {
 		cm->stats.no_listener++;
 		refuse(cm, path, msg, CM_SIDR_UNSUPPORTED);
@@ -105,12 +108,13 @@ static void new_request(struct cm *cm, const struct cm_path *path, const struct 
 	cm_raise(id, &ev);
 }
 
-void cm_rx_sidr_req(struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg)
+void cm_rx_sidr_req(
+	struct cm *cm, const struct cm_path *path, const struct wire_cm_msg *msg, uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_remote(cm, path, msg->sidr_req.request_id, true);
 
 	if (!id) {
-		new_request(cm, path, msg);
+		new_request(cm, path, msg, now_ns);
 		return;
 	}
 	cm->stats.rx_duplicate++;

@@ -289,6 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	config.max_half_open = 3;
 	config.response_timeout_ms = TIMEOUT_MS;
 	config.sidr_timeout_ms = TIMEOUT_MS;
+	config.listener_wait_ms = TIMEOUT_MS / 2;
 	config.max_retries = RETRIES;
 	config.packet_lifetime = 4;
 	config.target_ack_delay = 4;

@@ -44,29 +44,8 @@ fi
 # ------------------------------------------------------------------ perftest
 
 # perf_cm 'TOOL options': through the connection manager. With -R perftest connects twice, first to tell its
-# parameters. When the client is back before the server listens again, it is told that there is no such service
-# (REJ reason 8, or SIDR status 1) and goes on with an id that it has destroyed. Such a run says nothing about us,
-# so it is made again.
-no_listener='REJECTED; error: 8|UNREACHABLE; error: 1[.]'
-perf_cm() {
-	local name="$1 -R" try server crc src
-	wanted "$name" || return 0
-	for try in 1 2 3 4 5; do
-		# shellcheck disable=SC2086
-		spawn_in B 25 "$tmp_dir/server.log" $1 -d roced0 -F -R
-		server=$spawned_pid
-		sleep "${SERVER_HEAD_START:-0.6}"
-		run_in A timeout -k 2 25 $1 -d roced0 -F -R $B4 >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
-		crc=$?
-		[ $crc -eq 0 ] || kill -TERM "$server" 2>/dev/null
-		wait "$server"
-		src=$?
-		forget_pid "$server"
-		[ $crc -ne 0 ] && grep -qE "$no_listener" "$tmp_dir/client.log.err" || break
-		echo "perftest's client was back before its server (try $try)"
-	done
-	verdict "$name" "$src" "$crc"
-}
+# parameters, and its client may be back before its server listens again.
+perf_cm() { cm_pair "$1 -R" 25 "$1 -d roced0 -F -R" "$1 -d roced0 -F -R $B4"; }
 
 # perf 'TOOL options' [options for the name]: over the addresses of both families in turn
 gid=$V6

@@ -9,6 +9,8 @@
 
 #define MAX_CONNECTIONS 16384u
 #define MAX_HALF_OPEN   1024u
+/* Long enough for a program to listen again, short beside the seconds after which a peer repeats itself. */
+#define LISTENER_WAIT_MS 200
 
 static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
@@ -39,6 +41,7 @@ int vd_cm_start(struct vd *vd)
 	config.max_half_open = MAX_HALF_OPEN;
 	config.response_timeout_ms = vd->limits.cm_timeout_ms;
 	config.sidr_timeout_ms = vd->limits.cm_timeout_ms;
+	config.listener_wait_ms = LISTENER_WAIT_MS;
 	config.ca_guid = be64toh(attr.node_guid);
 	config.seed = vd_random(vd);
 	err = cm_create(&config, &ops, vd, vd_now(vd), &vd->cm->cm);

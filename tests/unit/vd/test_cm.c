@@ -374,8 +374,9 @@ static void rejections(void **state)
 	uint32_t c = resolved(&t->client, 20, 7174);
 	struct vc_cm_event event;
 
-	/* No listener: invalid service ID (12.6.7.2). */
+	/* No listener, nor one soon: invalid service ID (12.6.7.2). */
 	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	wx_pass(t->w, 1000 * WX_MS);
 	expect_event(&t->client, 20, RDMA_CM_EVENT_REJECTED, 8);
 	/* The consumer says no. */
 	listener(&t->server, 10, 0, 7174);

@@ -270,6 +270,7 @@ static void refusals_tell_their_status(void **state)
 
 	c = resolved(&t->client, 20, VC_PS_UDP, IBV_QPT_UD, PORT);
 	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), 0);
+	wx_pass(t->w, 1000 * WX_MS);
 	expect_event(&t->client, 20, RDMA_CM_EVENT_UNREACHABLE, 1); /* nobody there: unsupported */
 	assert_int_equal(conn_call(&t->client, VC_CM_CONNECT, c, 0, ""), -EINVAL);
 
