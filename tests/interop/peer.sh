@@ -1,0 +1,165 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# One daemon and one Soft-RoCE guest, joined by a tap, and programs that meet each other's in both directions. A
+# suite sources common.sh, then this file.
+#
+# The guest's first NIC is a tap on which roced has its port: RoCE, ARP, neighbour discovery and echo
+# go there. The second NIC joins the guest's kernel with the host's, for the TCP side channel.
+
+V4=1 V6=2 # the same GID indices on both sides: link-local, IPv4, IPv6
+
+# daemon_and_guest PROGRAM...: the suite needs these; both ends are up, or the suite is over
+daemon_and_guest() {
+	need ss qemu-system-x86_64 busybox cpio depmod "$@"
+	guest build >"$tmp_dir/guest.log" 2>&1 || skip_all "no guest image: $(tail -n 1 "$tmp_dir/guest.log")"
+
+	make_ns A
+	for tap in roce side; do ip -n "$(ns A)" tuntap add "$tap" mode tap; done
+	guest_start peer --netns "$(ns A)" --nic "tap=roce,mtu=4200,addr=$B4/24+$B6/64" \
+		--nic "tap=side,mtu=1500,addr=$SIDE_B/24" --file "$verify_bin" ||
+		{ fail "the guest boots" "$tmp_dir/guest.log" "$tmp_dir/peer.console"; finish; }
+	ip -n "$(ns A)" link set dev side arp on
+	ip -n "$(ns A)" addr add "$SIDE_A/24" dev side
+	in_ns A sh -c 'echo 0 >/proc/sys/net/ipv6/conf/side/disable_ipv6'
+	ip -n "$(ns A)" addr add fd88::1/64 dev side nodad # getaddrinfo() needs one for IPv6
+	roced_start A "$(af_packet_device roce)" 4096 4200 "$A4/24" "$A6/64" || finish
+}
+
+in_guest() { guest exec --timeout "$1" peer "${@:2}"; }
+guest_listens() { in_guest 5 "netstat -ltn | grep -q ':$1 '"; }
+guest_cm_listens() { in_guest 5 "rdma resource show cm_id | grep -q LISTEN"; }
+guest_has_joined() { in_guest 5 "ip maddr show dev eth0 | grep -q 'inet $1'"; }
+
+# guest_settles SERVER...: wait until a server program in the guest is ready for its client
+guest_settles() {
+	local port
+	port=$(tcp_port "$@")
+	case " $* " in
+	*" mckey "*) wait_for 5 guest_has_joined "$3" ;; # mckey -m GROUP
+	*) if [ -n "$port" ]; then wait_for 5 guest_listens "$port"; else wait_for 5 guest_cm_listens; fi ;;
+	esac
+}
+
+# guest_serves NAME SECONDS 'SERVER' 'CLIENT': the server in the guest, the client on roced
+guest_serves() {
+	local name=$1 limit=$2 server=$3 client=$4 src crc
+	wanted "$name" || return 0
+	guest spawn --timeout "$limit" peer server "$server" || { fail "$name: the guest answers"; finish; }
+	# shellcheck disable=SC2086
+	guest_settles $server
+	# shellcheck disable=SC2086
+	run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
+	crc=$?
+	[ $crc -eq 0 ] || in_guest 5 "killall ${server%% *}" >/dev/null 2>&1
+	rm -f "$tmp_dir/server.log.err"
+	guest wait --timeout "$limit" peer server >"$tmp_dir/server.log" 2>&1
+	src=$?
+	verdict "$name, roced is client" $src $crc
+}
+
+# guest_calls NAME SECONDS 'SERVER' 'CLIENT': the server on roced, the client in the guest
+guest_calls() {
+	local name=$1 limit=$2 server=$3 client=$4 src crc server_pid
+	wanted "$name" || return 0
+	# shellcheck disable=SC2086
+	spawn_in A "$limit" "$tmp_dir/server.log" $server
+	server_pid=$spawned_pid
+	# shellcheck disable=SC2086
+	server_settles A $server
+	rm -f "$tmp_dir/client.log.err"
+	in_guest "$limit" "$client" >"$tmp_dir/client.log" 2>&1
+	crc=$?
+	[ $crc -eq 0 ] || kill -TERM "$server_pid" 2>/dev/null
+	wait "$server_pid"
+	src=$?
+	forget_pid "$server_pid"
+	verdict "$name, roced is server" $src $crc
+}
+
+# perf NAME TOOL GID options...: one perftest program, both directions
+perf() {
+	local name=$1 tool=$2 gid=$3
+	shift 3
+	local opts="-x $gid -F $*"
+	guest_serves "$name" 30 "$tool -d rxe0 $opts" "$tool -d roced0 $opts $SIDE_B"
+	guest_calls "$name" 30 "$tool -d roced0 $opts" "$tool -d rxe0 $opts $SIDE_A"
+}
+
+# cm NAME 'server before address' 'client before address' 'rest' ADDRESS_OF_GUEST ADDRESS_OF_ROCED
+cm() {
+	guest_serves "$1" 30 "$2 $5 $4" "$3 $5 $4"
+	guest_calls "$1" 30 "$2 $6 $4" "$3 $6 $4"
+}
+
+# pingpong SERVICE NAME GID options...: ibv_SERVICE_pingpong with its data checked, both directions
+pingpong() {
+	local tool=ibv_$1_pingpong name="ibv_$1_pingpong $2" opts="-g $3 -c"
+	shift 3
+	guest_serves "$name" 20 "$tool -d rxe0 $opts $*" "$tool -d roced0 $opts $* $SIDE_B"
+	guest_calls "$name" 20 "$tool -d roced0 $opts $*" "$tool -d rxe0 $opts $* $SIDE_A"
+}
+
+# verified NAME GID MTU options...: every byte and completion, once each way round
+verified() {
+	local name="$1, verified" opts="-x $2 -m $3 -t 60"
+	shift 3
+	guest_serves "$name" 65 "rdma_verify -d rxe0 $opts $*" "$verify_bin -d roced0 $opts $* $SIDE_B"
+	guest_calls "$name" 65 "$verify_bin -d roced0 $opts $*" "rdma_verify -d rxe0 $opts $* $SIDE_A"
+}
+
+# guest_hosts NAME SECONDS TIMES 'SERVER' 'CLIENT': a server in the guest that does not end by itself, for clients in
+# a row on roced; common.sh's `served` has the daemon's side
+guest_hosts() {
+	local name=$1 limit=$2 times=$3 server=$4 client=$5 i rc=0
+	wanted "$name" || return 0
+	guest spawn --timeout "$limit" peer server "$server" || { fail "$name: the guest answers"; finish; }
+	# shellcheck disable=SC2086
+	guest_settles $server
+	for ((i = 0; i < times && rc == 0; i++)); do
+		# shellcheck disable=SC2086
+		run_in A timeout -k 2 "$limit" $client >"$tmp_dir/client.log" 2>"$tmp_dir/client.log.err"
+		rc=$?
+	done
+	in_guest 5 "killall ${server%% *}" >/dev/null 2>&1 || rc="$rc, and the server ended"
+	guest wait --timeout 5 peer server >"$tmp_dir/server.log" 2>&1
+	rm -f "$tmp_dir/server.log.err"
+	hosted "$name, roced is client" "$rc"
+}
+
+# guest_visits NAME SECONDS TIMES 'SERVER' 'CLIENT': the same with the server on roced
+guest_visits() {
+	local name=$1 limit=$2 times=$3 server=$4 client=$5 server_pid i rc=0
+	wanted "$name" || return 0
+	# shellcheck disable=SC2086
+	spawn_in A "$limit" "$tmp_dir/server.log" $server
+	server_pid=$spawned_pid
+	# shellcheck disable=SC2086
+	server_settles A $server
+	rm -f "$tmp_dir/client.log.err"
+	for ((i = 0; i < times && rc == 0; i++)); do
+		in_guest "$limit" "$client" >"$tmp_dir/client.log" 2>&1
+		rc=$?
+	done
+	kill -0 "$server_pid" 2>/dev/null || rc="$rc, and the server ended"
+	end_pid "$server_pid"
+	forget_pid "$server_pid"
+	hosted "$name, roced is server" "$rc"
+}
+
+# hosted NAME STATUS: the verdict on the clients of a server that does not end
+hosted() {
+	if [ "$2" = 0 ]; then pass "$1"; else verdict "$1" 0 1; fi
+}
+
+# hosts NAME TIMES 'server before address' 'client before address' ADDRESS_OF_GUEST ADDRESS_OF_ROCED: a server that does
+# not end by itself, both directions
+hosts() {
+	guest_hosts "$1" 30 "$2" "$3 $5" "$4 $5"
+	guest_visits "$1" 30 "$2" "$3 $6" "$4 $6"
+}
+
+# cm_perf 'TOOL options': perftest over the connection manager, both directions
+cm_perf() {
+	guest_serves "$1 -R" 30 "$1 -d rxe0 -F -R" "$1 -d roced0 -F -R $B4"
+	guest_calls "$1 -R" 30 "$1 -d roced0 -F -R" "$1 -d rxe0 -F -R $A4"
+}

@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Cases of the interop suite, which sources this file: unreliable connections and datagrams, shared receive queues,
+# and the programs of the connection manager. Few messages each: the guest's processor is an emulated one.
+
+GROUP=239.77.0.1
+
+service_cases() {
+	pingpong uc "IPv4, polling" $V4 -n 100
+	pingpong uc "IPv6, events" $V6 -n 100 -e -s 10000
+	pingpong ud "IPv4, polling" $V4 -n 100
+	pingpong ud "IPv6, events" $V6 -n 100 -e
+	pingpong srq "IPv4, polling" $V4 -n 20 -q 8
+	pingpong srq "IPv6, events" $V6 -n 20 -q 4 -e
+
+	# Small bursts: a lost packet is a lost message to these services, and the programs wait for it.
+	local op
+	for op in send write; do
+		perf "ib_${op}_bw UC IPv4" ib_${op}_bw $V4 -c UC -n 50 -t 5 -s 4096
+		perf "ib_${op}_lat UC IPv6" ib_${op}_lat $V6 -c UC -n 50
+	done
+	perf "ib_send_bw UD IPv4" ib_send_bw $V4 -c UD -n 50 -t 5
+	perf "ib_send_lat UD IPv6, events" ib_send_lat $V6 -c UD -n 50 -e
+	perf "ib_send_bw --use-srq, 4 QPs" ib_send_bw $V4 --use-srq -q 4 -n 50 -t 5
+	perf "ib_send_bw UD --use-srq" ib_send_bw $V6 -c UD --use-srq -n 50 -t 5
+	perf "ib_send_bw UC, 4 QPs, both ways" ib_send_bw $V4 -c UC -q 4 -b -n 20 -t 5 -s 2048
+}
+
+manager_cases() {
+	cm "ucmatose IPv6, 4 connections" "ucmatose -b" "ucmatose -s" "-c 4 -C 10 -S 1000" $B6 $A6
+	cm "udaddy IPv4, 4 connections" "udaddy -b" "udaddy -s" "-c 4 -C 10 -S 1000" $B4 $A4
+	cm "udaddy IPv6" "udaddy -b" "udaddy -s" "-C 10 -S 1000" $B6 $A6
+	cm "rdma_server and rdma_client IPv6" "rdma_server -s" "rdma_client -s" "" $B6 $A6
+	guest_serves "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -c r -s $B4"
+	guest_calls "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -c r -s $A4"
+	cm_perf "ib_send_lat -n 50"
+	cm_perf "ib_send_bw -c UD -n 50 -t 5"
+	hosts "cmtime, 20 connections" 1 "cmtime -b" "cmtime -c 20 -s" $B4 $A4
+	hosts "rping, a persistent server for 3 clients" 3 "rping -s -P -a" "rping -c -V -C 5 -S 1000 -a" $B4 $A4
+	guest_serves "mckey" 20 "mckey -m $GROUP -b $B4 -C 10 -S 500" "mckey -m $GROUP -b $A4 -C 10 -S 500 -s"
+	guest_calls "mckey" 20 "mckey -m $GROUP -b $A4 -C 10 -S 500" "mckey -m $GROUP -b $B4 -C 10 -S 500 -s"
+	skip "mckey IPv6" "Linux joins IPv6 groups over InfiniBand only: its rdma_cm answers EOPNOTSUPP for RoCE v2"
+}
+
+# rping's persistent server makes a thread a client. It keeps one new connection's id at a time, so clients come
+# one after another.
+clients_at_once() {
+	local name="rping, a persistent server for 3 clients at once, roced is client" i p clients=() rc=0
+	wanted "$name" || return 0
+	guest spawn --timeout 40 peer server "rping -s -P -a $B4" || { fail "$name: the guest answers"; finish; }
+	guest_settles rping
+	for i in 1 2 3; do
+		spawn_in A 30 "$tmp_dir/client$i.log" rping -c -a $B4 -V -C 200 -S 500
+		clients+=("$spawned_pid")
+		sleep 1
+	done
+	for p in "${clients[@]}"; do
+		wait "$p" || rc=$?
+		forget_pid "$p"
+	done
+	in_guest 5 "killall rping" >/dev/null 2>&1
+	guest wait --timeout 5 peer server >"$tmp_dir/server.log" 2>&1
+	cat "$tmp_dir"/client[123].log.err >"$tmp_dir/client.log.err"
+	hosted "$name" $rc
+}
+
+# Programs that end although messages are lost: WRITEs whose receiver does not count, and a time instead of a number.
+lossy_service_cases() {
+	perf "loss 2 % and reordering: ib_write_bw UC" ib_write_bw $V4 -c UC -n 50 -t 5 -s 4096
+	perf "loss 2 % and reordering: ib_send_bw UC, by time" ib_send_bw $V4 -c UC -D 1 -t 5 -s 4096
+	perf "loss 2 % and reordering: ib_send_bw UD, by time" ib_send_bw $V4 -c UD -D 1 -t 5
+}
