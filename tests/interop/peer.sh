@@ -28,7 +28,7 @@ daemon_and_guest() {
 in_guest() { guest exec --timeout "$1" peer "${@:2}"; }
 guest_listens() { in_guest 5 "netstat -ltn | grep -q ':$1 '"; }
 guest_cm_listens() { in_guest 5 "rdma resource show cm_id | grep -q LISTEN"; }
-guest_has_joined() { in_guest 5 "ip maddr show dev eth0 | grep -q 'inet $1'"; }
+guest_has_joined() { in_guest 5 "ip maddr show dev eth0 | grep -qw '$1'"; }
 
 # guest_settles SERVER...: wait until a server program in the guest is ready for its client
 guest_settles() {

@@ -174,6 +174,17 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	w->frames[w->n_frames++] = m;
 }
 
+void wx_inject_frame(struct wx_world *w, const uint8_t *frame, size_t n)
+{
+	struct rte_mbuf *m = pkt_alloc(w);
+
+	assert_true(n <= BUF_BYTES - HEADROOM && w->n_frames < WX_MAX_QUEUE);
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *), frame, n);
+	m->data_len = (uint16_t)n;
+	m->pkt_len = (uint32_t)n;
+	w->frames[w->n_frames++] = m;
+}
+
 struct copy {
 	struct wx_worker *worker;
 	struct rte_mbuf *m;

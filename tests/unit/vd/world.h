@@ -78,6 +78,8 @@ void wx_turn(struct wx_world *w);
 void wx_pump(struct wx_world *w);
 /* Lets virtual time pass. */
 void wx_pass(struct wx_world *w, uint64_t ns);
+/* A frame from the wire; it arrives when the world turns. */
+void wx_inject_frame(struct wx_world *w, const uint8_t *frame, size_t n);
 /* Ends the i-th pending resolution. */
 void wx_resolved(struct wx_world *w, uint32_t i, int status);
 void wx_stats(struct wx_world *w, struct vd_stats *stats);
