@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service ID resolution (IBTA vol. 1, 12.11) as Soft-RoCE does it: a cm asks in the place of one end and answers in
- * the place of the other. Its messages must not differ from Linux's, but for IDs. Usage: test_cm_sidr_captures FILE...
- * Each file holds one exchange, SIDR_REQ and SIDR_REP.
+ * Service ID resolution (IBTA vol. 1, 12.11) with Soft-RoCE, which asks or answers: a cm takes the place of each end in
+ * turn. It must understand what Linux sent, and its own messages must not differ from those of the exchange, but for
+ * IDs. Usage: test_cm_sidr_captures FILE... Each file holds one exchange, SIDR_REQ and SIDR_REP.
  */
 #include <stdio.h>
 #include <string.h>
