@@ -188,8 +188,9 @@ def fill(image, kernel):
     image.put(str(libdir / "libgcc_s.so.1") if (libdir / "libgcc_s.so.1").exists()
               else f"/lib/{libdir.name}/libgcc_s.so.1")
     image.put("/etc/libibverbs.d/rxe.driver")
-    image.write("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
-    image.write("etc/group", "root:x:0:\n")
+    # tcpdump opens no file unless its user is there
+    image.write("etc/passwd", "root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/false\n")
+    image.write("etc/group", "root:x:0:\ntcpdump:x:100:\n")
     image.write("etc/hosts", "127.0.0.1 localhost\n")
     image.write("etc/nsswitch.conf", "hosts: files\n")
     add_modules(image, kernel)

@@ -52,7 +52,7 @@ manager_cases() {
 	cm "rdma_server and rdma_client IPv6" "rdma_server -s" "rdma_client -s" "" $B6 $A6
 	guest_serves "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -c r -s $B4"
 	guest_calls "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -c r -s $A4"
-	cm_perf "ib_send_lat -n 50"
+	cm_perf "ib_send_lat -n 10"
 	cm_perf "ib_send_bw -c UD -n 50 -t 5"
 	hosts "cmtime, 20 connections" 1 "cmtime -b" "cmtime -c 20 -s" $B4 $A4
 	hosts "rping, a persistent server for 3 clients" 3 "rping -s -P -a" "rping -c -V -C 5 -S 1000 -a" $B4 $A4
