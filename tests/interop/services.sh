@@ -30,8 +30,8 @@ service_cases() {
 # groups NAME GROUP ADDRESS_OF_GUEST ADDRESS_OF_ROCED: who listens in a group hears all that the other sends to it
 groups() {
 	local what="-C 10 -S 500"
-	guest_serves "$1" 20 "mckey -m $2 -b $3 $what" "mckey -m $2 -b $4 $what -s"
-	guest_calls "$1" 20 "mckey -m $2 -b $4 $what" "mckey -m $2 -b $3 $what -s"
+	guest_serves "$1" 40 "mckey -m $2 -b $3 $what" "mckey -m $2 -b $4 $what -s"
+	guest_calls "$1" 40 "mckey -m $2 -b $4 $what" "mckey -m $2 -b $3 $what -s"
 }
 
 # Linux does not join IPv6 groups over RoCE v2, so its own end has to say first that it does.
