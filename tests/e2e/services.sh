@@ -53,7 +53,7 @@ served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 1
 served "cmtime, 10 connections, twice" 30 2 "cmtime -b $B4" "cmtime -s $B4 -c 10"
 
 # What none of those programs calls, by Debian's Python bindings.
-api() { run_in A timeout -k 2 30 /usr/bin/python3 "$repo_dir/tests/e2e/verbs_api.py" "$1" roced0 $V4; }
+api() { run_in A timeout -k 2 40 /usr/bin/python3 "$repo_dir/tests/e2e/verbs_api.py" "$1" roced0 $V4; }
 if /usr/bin/python3 -c 'import pyverbs.device' 2>/dev/null; then
 	for case in $(/usr/bin/python3 "$repo_dir/tests/e2e/verbs_api.py" --list); do
 		check "calls by pyverbs: $case" api "$case"
