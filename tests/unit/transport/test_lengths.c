@@ -77,7 +77,7 @@ struct scene {
 
 static void begin(struct scene *s, uint32_t mtu, uint32_t psn)
 {
-	struct hx_options o = {.mtu = mtu, .psn = psn, .latency_ns = 1};
+	struct hx_options o = {.mtu = mtu, .psn = psn};
 
 	s->w = hx_new(&o);
 	for (int i = 0; i < 2; i++) {
@@ -100,29 +100,35 @@ static void end(struct scene *s)
 	hx_free(s->w);
 }
 
-static void longest(enum tp_wr_opcode op, uint32_t psn)
+/* Lets a long transfer run; the log of frames holds a part of it only. */
+static void run_long(struct hx_world *w)
 {
-	struct tp_send_wqe wqe = {.opcode = (uint8_t)op, .remote_addr = VA};
+	while (w->side[0].send_cq.n == 0 && w->now_ns < 10 * HX_S) {
+		hx_run(w, HX_MS);
+		w->n_log = 0;
+	}
+}
+
+/* The operation with the most arithmetic; the others go from end to end through a daemon. */
+static void test_longest_read(void **state)
+{
+	struct tp_send_wqe wqe = {.opcode = TP_WR_READ, .remote_addr = VA};
 	struct tp_sge sge[2] = {{VA, LONGEST - 5, 0}, {VA + LONGEST - 5, 5, 0}};
 	const struct tp_cqe *cqe;
 	struct scene s;
 	uint64_t id;
 
-	begin(&s, 4096, psn);
-	sge[0].lkey = sge[1].lkey = s.key[1];
-	if (op == TP_WR_SEND)
-		hx_recv_raw(&s.w->side[1].qps[0], sge, 2);
+	(void)state;
+	begin(&s, 4096, 0xfc0000);
 	sge[0].lkey = sge[1].lkey = s.key[0];
 	wqe.rkey = s.key[1];
 	id = hx_post_raw(&s.w->side[0].qps[0], &wqe, sge, 2);
-	hx_run(s.w, 1000 * HX_S);
+	run_long(s.w);
 	cqe = hx_poll(&s.w->side[0].send_cq);
 	assert_int_equal(cqe->wr_id, id);
 	assert_int_equal(cqe->status, TP_WC_SUCCESS);
 	assert_int_equal(cqe->bytes, LONGEST);
 	assert_memory_equal(s.mem[0], s.mem[1], PERIOD);
-	if (op == TP_WR_SEND)
-		assert_int_equal(hx_poll(&s.w->side[1].recv_cq)->bytes, LONGEST);
 	/* What follows it finds its place. */
 	s.w->side[0].mem[0] = 0x5a;
 	id = hx_op(s.w, TP_WR_WRITE, 0, 0, 1, 9);
@@ -130,24 +136,6 @@ static void longest(enum tp_wr_opcode op, uint32_t psn)
 	hx_expect(&s.w->side[0].send_cq, id, TP_WC_SUCCESS);
 	assert_int_equal(s.w->side[1].mem[9], 0x5a);
 	end(&s);
-}
-
-static void test_longest_write(void **state)
-{
-	(void)state;
-	longest(TP_WR_WRITE, 0xffff00);
-}
-
-static void test_longest_read(void **state)
-{
-	(void)state;
-	longest(TP_WR_READ, 0xfc0000);
-}
-
-static void test_longest_send(void **state)
-{
-	(void)state;
-	longest(TP_WR_SEND, 0);
 }
 
 /* One byte more is a local error, and nothing of it goes out. */
@@ -296,9 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_packets_of_a_message),
 		cmocka_unit_test(test_pieces_of_the_longest),
-		cmocka_unit_test(test_longest_write),
 		cmocka_unit_test(test_longest_read),
-		cmocka_unit_test(test_longest_send),
 		cmocka_unit_test(test_longer),
 		cmocka_unit_test(test_longest_read_request),
 		cmocka_unit_test(test_longer_read_request),

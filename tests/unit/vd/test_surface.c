@@ -232,6 +232,21 @@ static void attributes_not_served(void **state)
 	assert_int_equal(write_to(p, p->key[1], p->buf[1]), TP_WC_SUCCESS);
 }
 
+/* Programs give a queue pair the rights of their regions, with what is about memory only. */
+static void rights_of_regions_fit_queue_pairs(void **state)
+{
+	struct pair *p = *state;
+	struct vc_qp_attr attr;
+	struct vc_reply reply;
+
+	wx_attr(&attr, IBV_QPS_INIT, 0);
+	attr.access |= IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
+	assert_int_equal(wx_modify(&p->qp[0], &attr), 0);
+	assert_int_equal(wx_object(&p->c[0], VC_QUERY_QP, p->qp[0].handle, &reply), 0);
+	assert_int_equal(reply.qp_attr.access,
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+}
+
 /* After each transition all that was set so far is told. */
 static void each_state_tells_what_was_set(void **state)
 {
@@ -414,6 +429,7 @@ int main(void)
 		CASE(memory_comes_on_demand),
 		CASE(all_of_the_process),
 		CASE(attributes_not_served),
+		CASE(rights_of_regions_fit_queue_pairs),
 		CASE(each_state_tells_what_was_set),
 		CASE(communication_is_established),
 		CASE(send_queue_is_drained),
