@@ -271,8 +271,8 @@ uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
 	return (uint8_t)((uint32_t)qp->type->service << SERVICE_SHIFT | rc_opcode);
 }
 
-/* An atomic or ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for all of a
- * long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
+/* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for
+ * all of a long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
 static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 {
 	struct tp_req *req = &qp->req;

@@ -371,7 +371,7 @@ def too_long(device, gid_index):
     """A byte more than 2 GiB is refused when it is posted, and the port says where the limit is."""
     ends = Ends(device, gid_index)
     expect("max_msg_sz", ends.ctx.query_port(1).max_msg_sz, LARGEST)
-    mr = MR(ends.pd, LARGEST, ALL | e.IBV_ACCESS_ON_DEMAND)
+    mr = ends.mr[0]
     for opcode in (e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ):
         wr = SendWR(opcode=opcode, num_sge=2, send_flags=SIGNALED,
                     sg=[SGE(mr.buf, LARGEST, mr.lkey), SGE(mr.buf, 1, mr.lkey)])
@@ -386,18 +386,27 @@ def too_long(device, gid_index):
 
 def empty(device, gid_index):
     """Messages without data, with an empty entry and with none; keys and addresses are not looked at."""
-    ends = Ends(device, gid_index)
+    ops = e.IBV_QP_EX_WITH_SEND | e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_RDMA_READ
+    ends = Ends(device, gid_index, send_ops=ops)
     ends.mr[1].write("untouched", 9)
+    receive = [SGE(ends.mr[1].buf, 9, ends.mr[1].lkey)]
 
     class Nowhere:
         rkey, buf = 0xdead, 0x10
 
-    for sges in ([SGE(0, 0, 0)], []):
-        for opcode in (e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ):
-            expect("opcode", one_way(ends, opcode, sges, Nowhere)[0].opcode,
-                   e.IBV_WC_RDMA_READ if opcode == e.IBV_WR_RDMA_READ else e.IBV_WC_RDMA_WRITE)
-        for receive in ([SGE(ends.mr[1].buf, 9, ends.mr[1].lkey)], [SGE(0, 0, 0)], []):
-            expect("length", one_way(ends, e.IBV_WR_SEND, sges, None, receive)[1].byte_len, 0)
+    for opcode, done in ((e.IBV_WR_RDMA_WRITE, e.IBV_WC_RDMA_WRITE), (e.IBV_WR_RDMA_READ, e.IBV_WC_RDMA_READ)):
+        expect("opcode", one_way(ends, opcode, [SGE(0, 0, 0)], Nowhere)[0].opcode, done)
+    for sges in (receive, [SGE(0, 0, 0)]):
+        expect("length", one_way(ends, e.IBV_WR_SEND, [SGE(0, 0, 0)], None, sges)[1].byte_len, 0)
+    ends.recv(ends.b, 2, 9)
+    for build in (lambda: ends.a.wr_rdma_write(0xdead, 0x10), lambda: ends.a.wr_rdma_read(0xdead, 0x10),
+                  ends.a.wr_send):
+        ends.a.wr_start()
+        ends.a.wr_id, ends.a.wr_flags = 1, SIGNALED
+        build()
+        ends.a.wr_complete()
+    for wc in ends.poll(4):
+        expect("without entries", wc.status, e.IBV_WC_SUCCESS)
     expect("memory", ends.mr[1].read(9, 0), b"untouched")
 
 
