@@ -14,6 +14,8 @@
 #define PERIOD  (257u * 4096)   /* of the memory; no multiple of what the wire cuts it into */
 #define VA      0x7000000000u
 
+static const uint32_t starts[] = {0, 1, 0x7fffff, 0x800000, 0xfffffe};
+
 /* ---- arithmetic ---- */
 
 static void test_packets_of_a_message(void **state)
@@ -34,8 +36,6 @@ static void test_packets_of_a_message(void **state)
 /* Requests for the pieces of a READ meet end to end, over the wrap of PSNs too. */
 static void test_pieces_of_the_longest(void **state)
 {
-	static const uint32_t starts[] = {0, 1, 0x7fffff, 0x800000, 0xffffff, 0xfffff0};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		struct tp_swr swr = {.psn = starts[i], .n_psn = 1u << 23, .bytes = LONGEST};
@@ -52,7 +52,7 @@ static void test_pieces_of_the_longest(void **state)
 	}
 }
 
-/* ---- the longest, from end to end ---- */
+/* ---- the longest ---- */
 
 static uint8_t *repeated(uint64_t n)
 {
@@ -100,42 +100,65 @@ static void end(struct scene *s)
 	hx_free(s->w);
 }
 
-/* Lets a long transfer run; the log of frames holds a part of it only. */
-static void run_long(struct hx_world *w)
+/* Posts one and passes over all but its last `rest` PSNs, as if they were sent and acknowledged. */
+static void near_the_end(struct scene *s, enum tp_wr_opcode op, uint32_t n_bytes, uint32_t psn, uint32_t rest)
 {
-	while (w->side[0].send_cq.n == 0 && w->now_ns < 10 * HX_S) {
-		hx_run(w, HX_MS);
-		w->n_log = 0;
+	struct tp_send_wqe wqe = {.opcode = (uint8_t)op, .remote_addr = VA};
+	struct tp_sge sge = {VA, n_bytes, 0};
+	struct tp_req *req;
+
+	begin(s, 256, psn);
+	s->w->cut = true;
+	sge.lkey = s->key[0];
+	wqe.rkey = s->key[1];
+	hx_post_raw(&s->w->side[0].qps[0], &wqe, &sge, 1);
+	tp_tx(s->w->side[0].tp, 1, s->w->now_ns);
+	req = &s->w->side[0].qps[0].qp->req;
+	req->una = req->snd_psn = req->snd_max = base_psn_add(psn, (1u << 23) - rest);
+	req->rd_out = 0;
+	tp_qp_kick(s->w->side[0].tp, s->w->side[0].qps[0].qp);
+	tp_tx(s->w->side[0].tp, 64, s->w->now_ns);
+}
+
+/* The last packets of the longest WRITE at the smallest MTU, and its completion. */
+static void test_end_of_the_longest_write(void **state)
+{
+	static const uint32_t sizes[] = {LONGEST, LONGEST - 1, LONGEST - 255};
+
+	(void)state;
+	for (size_t i = 0; i < 3 * sizeof(starts) / sizeof(starts[0]); i++) {
+		uint32_t psn = starts[i / 3], n_bytes = sizes[i % 3], last = base_psn_add(psn, (1u << 23) - 1);
+		struct wire_pkt ack = {.opcode = WIRE_RC_ACK, .psn = last, .syndrome = 0x1f};
+		const struct tp_cqe *cqe;
+		struct scene s;
+
+		near_the_end(&s, TP_WR_WRITE, n_bytes, psn, 3);
+		assert_int_equal(hx_count(s.w, 0, WIRE_RC_WRITE_MIDDLE), 2);
+		assert_int_equal(hx_last(s.w, 0)->opcode, WIRE_RC_WRITE_LAST);
+		assert_int_equal(hx_last(s.w, 0)->psn, last);
+		assert_int_equal(hx_last(s.w, 0)->payload_bytes, n_bytes - (LONGEST - 256));
+		hx_inject(s.w, 0, ack, NULL, 0);
+		cqe = hx_poll(&s.w->side[0].send_cq);
+		assert_int_equal(cqe->status, TP_WC_SUCCESS);
+		assert_int_equal(cqe->bytes, n_bytes);
+		end(&s);
 	}
 }
 
-/* The operation with the most arithmetic; the others go from end to end through a daemon. */
-static void test_longest_read(void **state)
+/* The request for the last piece of the longest READ. */
+static void test_end_of_the_longest_read(void **state)
 {
-	struct tp_send_wqe wqe = {.opcode = TP_WR_READ, .remote_addr = VA};
-	struct tp_sge sge[2] = {{VA, LONGEST - 5, 0}, {VA + LONGEST - 5, 5, 0}};
-	const struct tp_cqe *cqe;
-	struct scene s;
-	uint64_t id;
-
 	(void)state;
-	begin(&s, 4096, 0xfc0000);
-	sge[0].lkey = sge[1].lkey = s.key[0];
-	wqe.rkey = s.key[1];
-	id = hx_post_raw(&s.w->side[0].qps[0], &wqe, sge, 2);
-	run_long(s.w);
-	cqe = hx_poll(&s.w->side[0].send_cq);
-	assert_int_equal(cqe->wr_id, id);
-	assert_int_equal(cqe->status, TP_WC_SUCCESS);
-	assert_int_equal(cqe->bytes, LONGEST);
-	assert_memory_equal(s.mem[0], s.mem[1], PERIOD);
-	/* What follows it finds its place. */
-	s.w->side[0].mem[0] = 0x5a;
-	id = hx_op(s.w, TP_WR_WRITE, 0, 0, 1, 9);
-	hx_run(s.w, HX_S);
-	hx_expect(&s.w->side[0].send_cq, id, TP_WC_SUCCESS);
-	assert_int_equal(s.w->side[1].mem[9], 0x5a);
-	end(&s);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct scene s;
+
+		near_the_end(&s, TP_WR_READ, LONGEST, starts[i], TP_READ_PKTS);
+		assert_int_equal(hx_last(s.w, 0)->opcode, WIRE_RC_READ_REQUEST);
+		assert_int_equal(hx_last(s.w, 0)->psn, base_psn_add(starts[i], (1u << 23) - TP_READ_PKTS));
+		assert_int_equal(hx_last(s.w, 0)->dma_bytes, TP_READ_PKTS * 256);
+		assert_true(hx_last(s.w, 0)->va == VA + LONGEST - TP_READ_PKTS * 256);
+		end(&s);
+	}
 }
 
 /* One byte more is a local error, and nothing of it goes out. */
@@ -179,8 +202,6 @@ static uint64_t out_of_order(const struct hx_world *w)
  * it comes again, is a duplicate still. */
 static void test_longest_read_request(void **state)
 {
-	static const uint32_t starts[] = {0, 0x7fffff, 0x800000, 0xfffffe};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		uint32_t behind = base_psn_add(starts[i], 1u << 23);
@@ -284,7 +305,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_packets_of_a_message),
 		cmocka_unit_test(test_pieces_of_the_longest),
-		cmocka_unit_test(test_longest_read),
+		cmocka_unit_test(test_end_of_the_longest_write),
+		cmocka_unit_test(test_end_of_the_longest_read),
 		cmocka_unit_test(test_longer),
 		cmocka_unit_test(test_longest_read_request),
 		cmocka_unit_test(test_longer_read_request),
