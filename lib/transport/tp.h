@@ -124,6 +124,16 @@ struct tp_mr_attr {
 /* Registers a region; *key becomes both L_Key and R_Key: table index in the upper 24 bits, generation in
  * the lower 8, so that a stale key of a reused slot fails. -ENOMEM: table full, -EINVAL: wraps or bad flags. */
 int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
+enum tp_mr_change {        /* enum ibv_rereg_mr_flags */
+	TP_MR_TRANSLATION = 1 << 0, /* iova, addr, bytes, as, direct */
+	TP_MR_PD = 1 << 1,
+	TP_MR_ACCESS = 1 << 2,
+};
+
+/* Takes what `changes` (set of enum tp_mr_change) names from attr, under the same key (IBTA vol. 1, 11.2.7.4). What
+ * is on its way to or from the region meets the new attributes with its next packet. -EINVAL: no such region, or
+ * the result is none that could be made, -EBUSY: windows are bound to it; then it stays as it was. */
+int tp_mr_change(struct tp *tp, uint32_t key, const struct tp_mr_attr *attr, uint32_t changes);
 /* -EINVAL: no such region, -EBUSY: windows are bound to it. */
 int tp_mr_destroy(struct tp *tp, uint32_t key);
 

@@ -81,9 +81,11 @@ static bool send_due(struct tp_qp *qp)
 
 /* ---- READ and atomic answers ---- */
 
+/* Of an atomic the value from before, of an ATOMIC WRITE a READ response without data (annex A19). */
 static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 {
-	struct rte_mbuf *m = tp_pkt_begin(qp, WIRE_RC_ATOMIC_ACK, saved->psn);
+	uint8_t opcode = saved->kind == TP_SAVED_ATOMIC ? WIRE_RC_ATOMIC_ACK : WIRE_RC_READ_RESP_ONLY;
+	struct rte_mbuf *m = tp_pkt_begin(qp, opcode, saved->psn);
 
 	if (m == NULL)
 		return false;
@@ -195,7 +197,7 @@ void tp_answer_now(struct tp_qp *qp)
 
 	if (!sendable(qp))
 		return;
-	while ((saved = TAILQ_FIRST(&resp->answers)) != NULL && saved->kind == TP_SAVED_ATOMIC) {
+	while ((saved = TAILQ_FIRST(&resp->answers)) != NULL && saved->kind != TP_SAVED_READ) {
 		if (!send_atomic(qp, saved))
 			break;
 	}
@@ -215,7 +217,7 @@ uint32_t tp_answer_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 	while (sent < budget && (saved = TAILQ_FIRST(&qp->resp.answers)) != NULL) {
 		uint32_t n;
 
-		if (saved->kind == TP_SAVED_ATOMIC)
+		if (saved->kind != TP_SAVED_READ)
 			n = send_atomic(qp, saved) ? 1 : 0;
 		else
 			n = send_read(qp, saved, budget - sent);

@@ -174,6 +174,16 @@ static enum tp_wc_status take_read(struct tp_qp *qp, const struct wire_pkt *pkt,
 	return TP_WC_SUCCESS;
 }
 
+/* An ATOMIC WRITE is answered by a READ response without data (annex A19). */
+static enum tp_wc_status take_stored(struct tp_qp *qp, const struct wire_pkt *pkt)
+{
+	if (pkt->opcode != WIRE_RC_READ_RESP_ONLY || pkt->payload_bytes != 0 || pkt->pad != 0)
+		return TP_WC_BAD_RESP_ERR;
+	take_answer(qp, tp_req_swr(qp, qp->req.head));
+	answer_complete(qp);
+	return TP_WC_SUCCESS;
+}
+
 static void handle_answer(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload)
 {
 	enum tp_wc_status status = TP_WC_BAD_RESP_ERR;
@@ -185,6 +195,8 @@ static void handle_answer(struct tp_qp *qp, const struct wire_pkt *pkt, const ui
 		status = TP_WC_BAD_RESP_ERR;
 	else if (pkt->opcode == WIRE_RC_ATOMIC_ACK)
 		status = take_atomic(qp, pkt);
+	else if (tp_req_wqe(qp, qp->req.head)->opcode == TP_WR_ATOMIC_WRITE)
+		status = take_stored(qp, pkt);
 	else
 		status = take_read(qp, pkt, payload);
 	if (status != TP_WC_SUCCESS)

@@ -97,9 +97,9 @@ struct tp_req {
 	struct base_timer ack_timer, rnr_timer;
 };
 
-enum tp_saved_kind { TP_SAVED_NONE, TP_SAVED_READ, TP_SAVED_ATOMIC };
+enum tp_saved_kind { TP_SAVED_NONE, TP_SAVED_READ, TP_SAVED_ATOMIC, TP_SAVED_ATOMIC_WRITE };
 
-/* A READ or atomic request and what is needed to answer it, again if need be (9.7.5.1.1). */
+/* A READ, atomic or ATOMIC WRITE request and what is needed to answer it, again if need be (9.7.5.1.1). */
 struct tp_saved {
 	TAILQ_ENTRY(tp_saved) link;
 	uint8_t kind;
@@ -309,6 +309,8 @@ int tp_mem_flush_for(struct tp_qp *qp);
 /* 64-bit read-modify-write of a checked, aligned range: compare is NULL for fetch and add. */
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
 	uint64_t *orig);
+/* Stores eight bytes at a checked, aligned address in one piece, after what is staged. */
+int tp_mem_store(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const void *data);
 /* Every non-empty entry lies in a region of pd that allows access. */
 bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, uint32_t n, uint32_t access);
 

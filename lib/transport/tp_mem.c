@@ -172,6 +172,23 @@ static uint64_t atomic_direct(uint64_t *at, const uint64_t *compare, uint64_t sw
 	return expected;
 }
 
+int tp_mem_store(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const void *data)
+{
+	uint64_t value;
+	int rc = tp_mem_flush(tp);
+
+	if (rc != 0)
+		return rc;
+	if (mr->attr.direct == NULL)
+		return tp->ops.mem_write(tp->env, mr->attr.as, addr_at(mr, iova), data, TP_ATOMIC_BYTES);
+	memcpy(&value, data, sizeof(value));
+	if ((uintptr_t)direct_at(mr, iova) % sizeof(value) == 0)
+		__atomic_store_n((uint64_t *)(void *)direct_at(mr, iova), value, __ATOMIC_RELEASE);
+	else
+		memcpy(direct_at(mr, iova), &value, sizeof(value));
+	return 0;
+}
+
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
 	uint64_t *orig)
 {

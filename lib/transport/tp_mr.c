@@ -72,6 +72,33 @@ struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key)
 	return mr != NULL && mr->gen == (uint8_t)key ? mr : NULL;
 }
 
+int tp_mr_change(struct tp *tp, uint32_t key, const struct tp_mr_attr *attr, uint32_t changes)
+{
+	struct tp_mr *mr = tp_mr_find(tp, key);
+	struct tp_mr_attr next;
+
+	if (mr == NULL || mr->window != 0)
+		return -EINVAL;
+	if (mr->n_windows != 0)
+		return -EBUSY;
+	next = mr->attr;
+	if ((changes & TP_MR_TRANSLATION) != 0) {
+		next.iova = attr->iova;
+		next.addr = attr->addr;
+		next.bytes = attr->bytes;
+		next.as = attr->as;
+		next.direct = attr->direct;
+	}
+	if ((changes & TP_MR_PD) != 0)
+		next.pd = attr->pd;
+	if ((changes & TP_MR_ACCESS) != 0)
+		next.access = attr->access;
+	if (!attr_ok(&next))
+		return -EINVAL;
+	mr->attr = next;
+	return 0;
+}
+
 int tp_mr_destroy(struct tp *tp, uint32_t key)
 {
 	struct tp_mr *mr = tp_mr_find(tp, key);

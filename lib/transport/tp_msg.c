@@ -12,7 +12,7 @@ enum tp_verdict tp_msg_check_operation(struct tp_request *r)
 		uint16_t op;
 		uint32_t access;
 	} needs[] = {
-		{WIRE_OP_WRITE, TP_ACCESS_REMOTE_WRITE},
+		{WIRE_OP_WRITE | WIRE_OP_ATOMIC_WRITE, TP_ACCESS_REMOTE_WRITE},
 		{WIRE_OP_READ, TP_ACCESS_REMOTE_READ},
 		{WIRE_OP_ATOMIC, TP_ACCESS_REMOTE_ATOMIC},
 	};
@@ -62,6 +62,9 @@ enum tp_verdict tp_msg_check_length(struct tp_request *r)
 		return TP_V_INV_REQ;
 	if ((r->info->hdrs & WIRE_HDR_RETH) != 0 && pkt->dma_bytes > TP_MAX_MSG_BYTES)
 		return TP_V_INV_REQ;
+	if (wire_op_is(r->info, WIRE_OP_ATOMIC_WRITE))
+		return pkt->dma_bytes == TP_ATOMIC_BYTES && pkt->payload_bytes == TP_ATOMIC_BYTES ? TP_V_OK
+												  : TP_V_INV_REQ;
 	if (!wire_op_is(r->info, WIRE_OP_WRITE))
 		return TP_V_OK;
 	left = wire_op_is(r->info, WIRE_OP_START) ? pkt->dma_bytes : r->qp->resp.wr_left;
@@ -87,10 +90,13 @@ enum tp_verdict tp_msg_check_target(struct tp_request *r)
 
 	if (wire_op_is(r->info, WIRE_OP_READ))
 		return check_remote(r, TP_ACCESS_REMOTE_READ, pkt->rkey, pkt->va, pkt->dma_bytes);
-	if (wire_op_is(r->info, WIRE_OP_ATOMIC)) {
-		if (pkt->va % sizeof(uint64_t) != 0)
+	if (wire_op_is(r->info, WIRE_OP_ATOMIC | WIRE_OP_ATOMIC_WRITE)) {
+		bool stores = wire_op_is(r->info, WIRE_OP_ATOMIC_WRITE);
+
+		if (pkt->va % TP_ATOMIC_BYTES != 0)
 			return TP_V_INV_REQ;
-		return check_remote(r, TP_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t));
+		return check_remote(r, stores ? TP_ACCESS_REMOTE_WRITE : TP_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va,
+			TP_ATOMIC_BYTES);
 	}
 	if (!wire_op_is(r->info, WIRE_OP_WRITE))
 		return TP_V_OK;

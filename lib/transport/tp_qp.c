@@ -285,6 +285,7 @@ static uint16_t send_wc_opcode(uint8_t wr_opcode)
 		[TP_WR_LOCAL_INV] = TP_WC_OP_LOCAL_INV,
 		[TP_WR_BIND_MW] = TP_WC_OP_BIND_MW,
 		[TP_WR_SEND_INV] = TP_WC_OP_SEND,
+		[TP_WR_ATOMIC_WRITE] = TP_WC_OP_ATOMIC_WRITE,
 	};
 
 	return wr_opcode < sizeof(map) ? map[wr_opcode] : TP_WC_OP_SEND;

@@ -13,7 +13,7 @@
 struct kind {
 	uint8_t first, middle, last, only;
 	bool known;
-	bool answered;
+	bool answered;           /* takes one of the peer's READ and atomic resources */
 	bool may_inline;
 	bool tells_solicited;
 	bool local;              /* sends nothing and has no PSN */
@@ -25,6 +25,8 @@ struct kind {
 	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se, \
 		false}
 #define ANSWERED(op) {op, op, op, op, true, true, false, false, false}
+/* Answered like a READ, but carries data instead of asking for it. */
+#define STORED(op)   {op, op, op, op, true, true, true, false, false}
 #define LOCAL        {0, 0, 0, 0, true, false, false, false, true}
 
 static const struct kind kinds[] = {
@@ -36,6 +38,7 @@ static const struct kind kinds[] = {
 	[TP_WR_READ] = ANSWERED(WIRE_RC_READ_REQUEST),
 	[TP_WR_CMP_SWAP] = ANSWERED(WIRE_RC_COMPARE_SWAP),
 	[TP_WR_FETCH_ADD] = ANSWERED(WIRE_RC_FETCH_ADD),
+	[TP_WR_ATOMIC_WRITE] = STORED(WIRE_RC_ATOMIC_WRITE),
 	[TP_WR_LOCAL_INV] = LOCAL,
 	[TP_WR_BIND_MW] = LOCAL,
 };
@@ -125,6 +128,7 @@ void tp_req_check_drained(struct tp_qp *qp)
 
 static enum tp_wc_status check_sgl(const struct tp_qp *qp, const struct tp_send_wqe *wqe, struct tp_swr *swr)
 {
+	bool written = swr->answered && wqe->opcode != TP_WR_ATOMIC_WRITE;
 	const struct tp_sge *sge = sgl_of(wqe);
 	uint64_t bytes = 0;
 
@@ -135,7 +139,7 @@ static enum tp_wc_status check_sgl(const struct tp_qp *qp, const struct tp_send_
 	if (bytes > TP_MAX_MSG_BYTES)
 		return TP_WC_LOC_LEN_ERR;
 	swr->bytes = (uint32_t)bytes;
-	if (!tp_mem_sgl_ok(qp->tp, qp->init.pd, sge, wqe->num_sge, swr->answered ? TP_ACCESS_LOCAL_WRITE : 0))
+	if (!tp_mem_sgl_ok(qp->tp, qp->init.pd, sge, wqe->num_sge, written ? TP_ACCESS_LOCAL_WRITE : 0))
 		return TP_WC_LOC_PROT_ERR;
 	return TP_WC_SUCCESS;
 }
@@ -168,9 +172,9 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 	status = check_body(qp, wqe, swr);
 	if (status != TP_WC_SUCCESS || !kind->answered || wqe->opcode == TP_WR_READ)
 		return status;
-	if (swr->bytes < sizeof(uint64_t))
+	if (swr->bytes < TP_ATOMIC_BYTES || (wqe->opcode == TP_WR_ATOMIC_WRITE && swr->bytes != TP_ATOMIC_BYTES))
 		return TP_WC_LOC_LEN_ERR;
-	swr->bytes = sizeof(uint64_t);
+	swr->bytes = TP_ATOMIC_BYTES;
 	return TP_WC_SUCCESS;
 }
 
@@ -267,17 +271,22 @@ uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
 	return (uint8_t)((uint32_t)qp->type->service << SERVICE_SHIFT | rc_opcode);
 }
 
-/* An atomic, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for all of a
- * long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
+/* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for
+ * all of a long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
 static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
-	struct rte_mbuf *m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
+	uint32_t n_payload = wqe->opcode == TP_WR_ATOMIC_WRITE ? TP_ATOMIC_BYTES : 0;
+	const uint8_t *payload = tp_req_payload(qp, swr, 0, n_payload);
 	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
 	uint32_t end = tp_piece_end(swr, req->snd_psn);
 	struct wire_pkt *pkt;
+	struct rte_mbuf *m;
 
+	if (payload == NULL)
+		return false;
+	m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
 	if (m == NULL)
 		return false;
 	pkt = TP_PKT(m);
@@ -291,7 +300,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 	} else if (wqe->opcode == TP_WR_FETCH_ADD) {
 		pkt->swap_add = wqe->atomic.compare_add;
 	}
-	tp_pkt_send(qp, m, NULL, 0);
+	tp_pkt_send(qp, m, payload, n_payload);
 	if (off % (TP_READ_PKTS * qp->mtu) != 0)
 		swr->asked_psn = req->snd_psn;
 	req->rd_out++;

@@ -100,7 +100,7 @@ static enum tp_verdict check_order(struct tp_request *r)
 /* 9.7.4.1.2: first, middle, last; and opcodes that are not served. */
 static enum tp_verdict check_sequence(struct tp_request *r)
 {
-	const uint16_t served = WIRE_OP_SEND | WIRE_OP_WRITE | WIRE_OP_READ | WIRE_OP_ATOMIC;
+	const uint16_t served = WIRE_OP_SEND | WIRE_OP_WRITE | WIRE_OP_READ | WIRE_OP_ATOMIC | WIRE_OP_ATOMIC_WRITE;
 	uint8_t msg = wire_op_is(r->info, WIRE_OP_SEND) ? TP_MSG_SEND : TP_MSG_WRITE;
 
 	if (!wire_op_is(r->info, served))
@@ -128,10 +128,10 @@ static enum tp_verdict check_saved_room(struct tp_qp *qp)
 	return TP_V_OK;
 }
 
-/* 9.7.4.1.4 and 9.7.5.2.8: a receive work request, or room for one more READ or atomic. */
+/* 9.7.4.1.4 and 9.7.5.2.8: a receive work request, or room for one more READ, atomic or ATOMIC WRITE. */
 static enum tp_verdict check_resources(struct tp_request *r)
 {
-	if (wire_op_is(r->info, WIRE_OP_READ | WIRE_OP_ATOMIC))
+	if (wire_op_is(r->info, WIRE_OP_READ | WIRE_OP_ATOMIC | WIRE_OP_ATOMIC_WRITE))
 		return check_saved_room(r->qp);
 	return tp_msg_check_receive(r);
 }
@@ -202,12 +202,25 @@ static enum tp_verdict execute_atomic(struct tp_request *r)
 	return TP_V_OK;
 }
 
+/* Annex A19: what came before it is in memory first, and its answer tells that it is there too. */
+static enum tp_verdict execute_atomic_write(struct tp_request *r)
+{
+	if (tp_mem_flush_for(r->qp) != 0)
+		return TP_V_DONE;
+	if (tp_mem_store(r->qp->tp, r->mr, r->pkt->va, r->payload) != 0)
+		return TP_V_MEM_FAULT;
+	tp_answer_queue(r->qp, save(r, TP_SAVED_ATOMIC_WRITE, TP_ATOMIC_BYTES, 1), false);
+	return TP_V_OK;
+}
+
 static enum tp_verdict execute(struct tp_request *r)
 {
 	if (wire_op_is(r->info, WIRE_OP_READ))
 		return execute_read(r);
 	if (wire_op_is(r->info, WIRE_OP_ATOMIC))
 		return execute_atomic(r);
+	if (wire_op_is(r->info, WIRE_OP_ATOMIC_WRITE))
+		return execute_atomic_write(r);
 	return execute_message(r);
 }
 
@@ -229,8 +242,9 @@ static bool is_again(const struct tp_qp *qp, const struct tp_saved *saved, const
 		return false;
 	if (saved->kind == TP_SAVED_READ)
 		return wire_op_is(r->info, WIRE_OP_READ) && is_rest_of(qp, saved, r->pkt);
-	return saved->kind == TP_SAVED_ATOMIC && wire_op_is(r->info, WIRE_OP_ATOMIC) && saved->rkey == r->pkt->rkey &&
-		saved->va == r->pkt->va;
+	if (saved->rkey != r->pkt->rkey || saved->va != r->pkt->va)
+		return false;
+	return wire_op_is(r->info, saved->kind == TP_SAVED_ATOMIC ? WIRE_OP_ATOMIC : WIRE_OP_ATOMIC_WRITE);
 }
 
 /* Newest first: PSNs come round again. */
@@ -261,7 +275,7 @@ static void handle_duplicate(struct tp_request *r)
 	saved = find_saved(r);
 	if (saved == NULL)
 		tp_drop(tp, BASE_DROP_DUPLICATE);
-	else if (saved->kind == TP_SAVED_ATOMIC)
+	else if (saved->kind != TP_SAVED_READ)
 		tp_answer_queue(r->qp, saved, true);
 	else
 		answer_from(r->qp, saved, tp_psn_dist(r->pkt->psn, saved->psn), r->pkt->dma_bytes, true);

@@ -13,7 +13,8 @@ enum {
 static const struct tp_type types[] = {
 	[TP_QPT_RC] = {
 		.service = WIRE_SERVICE_RC,
-		.wrs = SENDS | WRITES | LOCAL | WR(SEND_INV) | WR(READ) | WR(CMP_SWAP) | WR(FETCH_ADD),
+		.wrs = SENDS | WRITES | LOCAL | WR(SEND_INV) | WR(READ) | WR(CMP_SWAP) | WR(FETCH_ADD) |
+			WR(ATOMIC_WRITE),
 		.acknowledged = true,
 		.connected = true,
 		.send = tp_req_send,

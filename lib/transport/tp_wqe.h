@@ -13,6 +13,7 @@
 #define TP_MAX_SGE          16
 #define TP_MAX_INLINE_BYTES 256
 #define TP_MAX_MSG_BYTES    (1u << 31)
+#define TP_ATOMIC_BYTES     8
 
 /* enum ibv_wr_opcode */
 enum tp_wr_opcode {
@@ -26,6 +27,7 @@ enum tp_wr_opcode {
 	TP_WR_LOCAL_INV = 7,
 	TP_WR_BIND_MW = 8,
 	TP_WR_SEND_INV = 9,
+	TP_WR_ATOMIC_WRITE = 15,
 };
 
 /* enum ibv_send_flags */
@@ -63,6 +65,7 @@ enum tp_wc_opcode {
 	TP_WC_OP_FETCH_ADD = 4,
 	TP_WC_OP_BIND_MW = 5,
 	TP_WC_OP_LOCAL_INV = 6,
+	TP_WC_OP_ATOMIC_WRITE = 9,
 	TP_WC_OP_RECV = 128,
 	TP_WC_OP_RECV_WRITE_IMM = 129,
 };

@@ -29,7 +29,7 @@
 #include "tp_wqe.h"
 
 #define VC_MAGIC          0x524f4345u /* "ROCE" */
-#define VC_VERSION        2
+#define VC_VERSION        3
 #define VC_DEFAULT_SOCKET "/run/roced/roced.sock"
 #define VC_SOCKET_ENV     "ROCED_SOCKET"
 #define VC_MAX_QPS        1024       /* per context: bits in doorbell[] */
@@ -118,6 +118,7 @@ enum vc_op {
 	VC_DEALLOC_MW,
 	VC_ATTACH_MCAST,
 	VC_DETACH_MCAST,
+	VC_REREG_MR,               /* keys stay; with an error the region is as it was */
 	VC_CM_CREATE_CHANNEL = 64, /* event channel: an fd of its own */
 	VC_CM_DESTROY_CHANNEL,
 	VC_CM_CREATE_ID,
@@ -226,6 +227,8 @@ struct vc_request {
 		struct { uint32_t magic, version; char device[VC_NAME_BYTES]; } hello;
 		struct { uint32_t handle; } object; /* dealloc, destroy, query, CM calls that take an id only */
 		struct { uint32_t pd, access; uint64_t addr, bytes, iova; } reg_mr;
+		struct { uint32_t handle, flags, pd, access; uint64_t addr, bytes; } rereg_mr; /* flags: enum
+			ibv_rereg_mr_flags; the new iova is addr, or 0 with zero-based access */
 		struct { uint32_t depth, channel; uint64_t cookie; uint32_t vector, resv; } create_cq; /* channel 0: none */
 		struct { uint32_t handle, depth; } resize_cq;
 		struct {

@@ -7,6 +7,9 @@ usage: verbs_api.py --list
 
 Two queue pairs of one process talk to each other by the port's own address. Exit status: 0 when the case holds.
 """
+import ctypes
+import errno
+import os
 import sys
 import time
 
@@ -38,9 +41,10 @@ def expect(what, got, wanted):
 class Ends:
     """A device with two queue pairs on one completion queue; b's memory is the target."""
 
-    def __init__(self, device, gid_index, qp_type=e.IBV_QPT_RC, send_ops=0, with_srq=False, cq=None):
+    def __init__(self, device, gid_index, qp_type=e.IBV_QPT_RC, send_ops=0, with_srq=False, cq=None,
+                 mtu=e.IBV_MTU_1024):
         self.ctx = Context(name=device)
-        self.gid_index = gid_index
+        self.gid_index, self.mtu = gid_index, mtu
         self.gid = self.ctx.query_gid(1, gid_index)
         self.pd = PD(self.ctx)
         self.cq = cq(self.ctx) if cq else CQ(self.ctx, 64)
@@ -69,7 +73,7 @@ class Ends:
             attr.qkey = QKEY
             return attr
         attr.dest_qp_num = peer
-        attr.path_mtu = e.IBV_MTU_1024
+        attr.path_mtu = self.mtu
         attr.qp_access_flags = ALL & ~e.IBV_ACCESS_MW_BIND
         attr.max_rd_atomic = attr.max_dest_rd_atomic = 4
         attr.timeout = 14
@@ -305,6 +309,107 @@ def lazy_polling(device, gid_index):
     expect("completions", seen, 16)
 
 
+# ---- lengths at both ends of their range (IB 9.7.7.2.1) ----
+
+LARGEST = 1 << 31
+LIBC = ctypes.CDLL(None)
+LIBC.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+
+def fill(addr, length):
+    """Bytes that repeat with no period of the wire's."""
+    pattern = os.urandom((1 << 20) + 13)
+    for at in range(0, length, len(pattern)):
+        ctypes.memmove(addr + at, pattern, min(len(pattern), length - at))
+
+
+def one_way(ends, opcode, sges, remote, receive=None):
+    """Has a message of any size and gives its completions, the sender's first."""
+    if receive is not None:
+        ends.b.post_recv(RecvWR(wr_id=2, num_sge=len(receive), sg=receive))
+    wr = SendWR(wr_id=1, opcode=opcode, num_sge=len(sges), sg=sges, send_flags=SIGNALED)
+    if opcode != e.IBV_WR_SEND:
+        wr.set_wr_rdma(remote.rkey, remote.buf)
+    ends.a.post_send(wr)
+    done = sorted(ends.poll(1 if receive is None else 2, 25), key=lambda wc: wc.wr_id)
+    for wc in done:
+        expect("status", wc.status, e.IBV_WC_SUCCESS)
+    return done
+
+
+def largest(device, gid_index, opcode):
+    """One message of 2 GiB, every byte compared."""
+    ends = Ends(device, gid_index, mtu=e.IBV_MTU_4096)
+    near, far = (MR(ends.pd, LARGEST, ALL | e.IBV_ACCESS_ON_DEMAND) for _ in range(2))
+    read, send = opcode == e.IBV_WR_RDMA_READ, opcode == e.IBV_WR_SEND
+    fill(far.buf if read else near.buf, LARGEST)
+    started = time.monotonic()
+    done = one_way(ends, opcode, [SGE(near.buf, LARGEST, near.lkey)], far,
+                   [SGE(far.buf, LARGEST, far.lkey)] if send else None)
+    print(f"2 GiB in {time.monotonic() - started:.1f} s")
+    if read or send:
+        expect("length", done[-1].byte_len, LARGEST)
+    expect("differences", LIBC.memcmp(near.buf, far.buf, LARGEST), 0)
+
+
+def largest_write(device, gid_index):
+    """WRITE of 2 GiB."""
+    largest(device, gid_index, e.IBV_WR_RDMA_WRITE)
+
+
+def largest_read(device, gid_index):
+    """READ of 2 GiB."""
+    largest(device, gid_index, e.IBV_WR_RDMA_READ)
+
+
+def largest_send(device, gid_index):
+    """SEND of 2 GiB."""
+    largest(device, gid_index, e.IBV_WR_SEND)
+
+
+def too_long(device, gid_index):
+    """A byte more than 2 GiB is refused when it is posted, and the port says where the limit is."""
+    ends = Ends(device, gid_index)
+    expect("max_msg_sz", ends.ctx.query_port(1).max_msg_sz, LARGEST)
+    mr = ends.mr[0]
+    for opcode in (e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ):
+        wr = SendWR(opcode=opcode, num_sge=2, send_flags=SIGNALED,
+                    sg=[SGE(mr.buf, LARGEST, mr.lkey), SGE(mr.buf, 1, mr.lkey)])
+        try:
+            ends.a.post_send(wr)
+        except PyverbsRDMAError as ex:
+            expect("error", ex.error_code, errno.EINVAL)
+            continue
+        raise AssertionError(f"{opcode} was not refused")
+    expect("a write after it", ends.write(ends.mr[1].rkey, ends.mr[1].buf), e.IBV_WC_SUCCESS)
+
+
+def empty(device, gid_index):
+    """Messages without data, with an empty entry and with none; keys and addresses are not looked at."""
+    ops = e.IBV_QP_EX_WITH_SEND | e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_RDMA_READ
+    ends = Ends(device, gid_index, send_ops=ops)
+    ends.mr[1].write("untouched", 9)
+    receive = [SGE(ends.mr[1].buf, 9, ends.mr[1].lkey)]
+
+    class Nowhere:
+        rkey, buf = 0xdead, 0x10
+
+    for opcode, done in ((e.IBV_WR_RDMA_WRITE, e.IBV_WC_RDMA_WRITE), (e.IBV_WR_RDMA_READ, e.IBV_WC_RDMA_READ)):
+        expect("opcode", one_way(ends, opcode, [SGE(0, 0, 0)], Nowhere)[0].opcode, done)
+    for sges in (receive, [SGE(0, 0, 0)]):
+        expect("length", one_way(ends, e.IBV_WR_SEND, [SGE(0, 0, 0)], None, sges)[1].byte_len, 0)
+    ends.recv(ends.b, 2, 9)
+    for build in (lambda: ends.a.wr_rdma_write(0xdead, 0x10), lambda: ends.a.wr_rdma_read(0xdead, 0x10),
+                  ends.a.wr_send):
+        ends.a.wr_start()
+        ends.a.wr_id, ends.a.wr_flags = 1, SIGNALED
+        build()
+        ends.a.wr_complete()
+    for wc in ends.poll(4):
+        expect("without entries", wc.status, e.IBV_WC_SUCCESS)
+    expect("memory", ends.mr[1].read(9, 0), b"untouched")
+
+
 # ---- what is not there says so ----
 
 def refused(device, gid_index):
@@ -329,7 +434,7 @@ def refused(device, gid_index):
 
 
 CASES = [window_type_1, local_invalidate, send_with_invalidate, built_requests, built_datagram, datagram_rules,
-         srq_limit, lazy_polling, refused]
+         srq_limit, lazy_polling, largest_write, largest_read, largest_send, too_long, empty, refused]
 
 
 def main():

@@ -278,17 +278,20 @@ static void read_answers(struct hostile *h)
  */
 static void confine(struct stage *st, struct vc_request *request)
 {
-	uint64_t at = request->reg_mr.addr - (uintptr_t)arena;
+	bool change = request->op == VC_REREG_MR;
+	uint64_t *addr = change ? &request->rereg_mr.addr : &request->reg_mr.addr;
+	uint64_t *n = change ? &request->rereg_mr.bytes : &request->reg_mr.bytes;
+	uint64_t at = *addr - (uintptr_t)arena;
 
 	if (request->op == VC_MODIFY_QP && fx_is_honest_qpn(&st->honest, request->modify_qp.attr.dest_qpn & 0xffffff))
 		request->modify_qp.attr.dest_qpn = st->honest.victim.qpn;
-	if (request->op != VC_REG_MR)
+	if (request->op != VC_REG_MR && !change)
 		return;
 	if (at >= ARENA_BYTES)
-		request->reg_mr.addr = (uintptr_t)arena + (at %= ARENA_BYTES);
+		*addr = (uintptr_t)arena + (at %= ARENA_BYTES);
 	/* What wraps around has to be refused. */
-	if (request->reg_mr.bytes <= UINT64_MAX - request->reg_mr.addr)
-		request->reg_mr.bytes %= ARENA_BYTES - at + 1;
+	if (*n <= UINT64_MAX - *addr)
+		*n %= ARENA_BYTES - at + 1;
 }
 
 static void turn(struct stage *st)

@@ -160,6 +160,10 @@ static void init_ops(struct verbs_context *v)
 	v->query_device_ex = vcl_query_device_ex;
 	v->query_rt_values = query_rt_values;
 	v->create_cq_ex = vcl_create_cq_ex;
+	v->advise_mr = vcl_advise_mr;
+	v->alloc_td = vcl_alloc_td;
+	v->dealloc_td = vcl_dealloc_td;
+	v->alloc_parent_domain = vcl_alloc_parent_domain;
 	v->create_qp_ex = vcl_create_qp_ex;
 	v->create_srq_ex = vcl_create_srq_ex;
 	v->context.abi_compat = (void *)UINTPTR_MAX;
@@ -273,6 +277,21 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
+/* A bit that headers of rdma-core 44 do not name. */
+#define CAP_EX_ATOMIC_WRITE (1ull << 40)
+
+/* Memory is never pinned, so on demand is how all of it is reached. */
+static void fill_odp_caps(struct ibv_odp_caps *caps)
+{
+	const uint32_t datagrams = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t writes = datagrams | IBV_ODP_SUPPORT_WRITE;
+
+	caps->general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	caps->per_transport_caps.rc_odp_caps = writes | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+	caps->per_transport_caps.uc_odp_caps = writes;
+	caps->per_transport_caps.ud_odp_caps = datagrams;
+}
+
 int vcl_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_bytes)
 {
@@ -286,6 +305,8 @@ int vcl_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_e
 		return vcl_errno(-EIO);
 	fill_device_attr(&vcl_context(ctx)->attr, &full.orig_attr);
 	full.phys_port_cnt_ex = 1;
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | CAP_EX_ATOMIC_WRITE;
+	fill_odp_caps(&full.odp_caps);
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = TIMESTAMP_KHZ;
 	if (attr_bytes > sizeof(full)) {

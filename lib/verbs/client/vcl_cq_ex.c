@@ -189,14 +189,17 @@ struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_a
 				IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	/* All queues are safe for threads, so a promise to use one thread only changes nothing. */
 	const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	struct ibv_cq *cq;
 
-	if ((attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 || (attr->wc_flags & ~fields) != 0 ||
+	if ((attr->comp_mask & ~known) != 0 || (attr->wc_flags & ~fields) != 0 ||
 		((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 && (attr->flags & ~flags) != 0)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (attr->cqe > INT_MAX || attr->comp_vector > INT_MAX) {
+	if (attr->cqe > INT_MAX || attr->comp_vector > INT_MAX ||
+		((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 &&
+			(attr->parent_domain == NULL || attr->parent_domain->context != ctx))) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -91,6 +91,24 @@ struct vcl_srq {
 	uint32_t async_events;
 };
 
+struct vcl_td {
+	struct ibv_td ibv;
+	uint32_t parents;                  /* parent domains with it; vcl_context.lock */
+};
+
+/* A protection domain, or a parent domain: another name of one. */
+struct vcl_pd {
+	struct ibv_pd ibv;
+	struct vcl_pd *of;                 /* parent domain: the protection domain, NULL: this is one */
+	struct vcl_td *td;                 /* of a parent domain, or NULL */
+	uint32_t parents;                  /* parent domains of it; vcl_context.lock */
+};
+
+struct vcl_mr {
+	struct ibv_mr ibv;
+	unsigned int access;               /* without what a device may ignore */
+};
+
 struct vcl_ah {
 	struct ibv_ah ibv;
 	uint32_t number;                   /* in work requests */
@@ -185,7 +203,13 @@ int vcl_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 struct ibv_srq *vcl_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
 struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
 struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+struct ibv_td *vcl_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int vcl_dealloc_td(struct ibv_td *td);
+struct ibv_pd *vcl_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+int vcl_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge, uint32_t n);
 
+/* Destroys a daemon's object; 0 too if the daemon is gone, and its objects with it. */
+int vcl_destroy(struct ibv_context *context, enum vc_op op, uint32_t handle);
 /* All GIDs of the port. 0 or a negative errno. */
 int vcl_query_gids(struct ibv_context *ctx, struct vc_reply *reply);
 void vcl_av_from_attr(struct vc_av *av, const struct ibv_ah_attr *attr);

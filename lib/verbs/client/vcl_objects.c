@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains, memory regions, address handles. */
+/* Protection domains, thread domains and what joins them; address handles. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "vcl_ibv.h"
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct ibv_pd *pd = calloc(1, sizeof(*pd));
+	struct vcl_pd *pd = calloc(1, sizeof(*pd));
 	struct vc_reply reply;
 	int err;
 
@@ -23,132 +21,125 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		errno = -err;
 		return NULL;
 	}
-	pd->context = context;
-	pd->handle = reply.object.handle;
-	return pd;
+	pd->ibv.context = context;
+	pd->ibv.handle = reply.object.handle;
+	return &pd->ibv;
 }
 
 /*
  * Destroys a daemon's object. When the daemon is gone its objects are too, so the program's half is
  * freed all the same: a program that cleans up after IBV_EVENT_DEVICE_FATAL must get through.
  */
-static int destroy(struct ibv_context *context, enum vc_op op, uint32_t handle)
+int vcl_destroy(struct ibv_context *context, enum vc_op op, uint32_t handle)
 {
 	int err = vcl_call_handle(&vcl_context(context)->conn, op, handle, NULL);
 
 	return err == -EIO ? 0 : err;
 }
 
-int ibv_dealloc_pd(struct ibv_pd *pd)
+static int dealloc_plain_pd(struct vcl_pd *pd)
 {
-	int err = destroy(pd->context, VC_DEALLOC_PD, pd->handle);
+	struct vcl_context *ctx = vcl_context(pd->ibv.context);
+	bool in_use;
+	int err;
 
+	pthread_mutex_lock(&ctx->lock);
+	in_use = pd->parents != 0;
+	pthread_mutex_unlock(&ctx->lock);
+	err = in_use ? -EBUSY : vcl_destroy(pd->ibv.context, VC_DEALLOC_PD, pd->ibv.handle);
 	if (err == 0)
 		free(pd);
 	return vcl_errno(err);
 }
 
-/* ---- memory ---- */
-
-static int check_access(unsigned int access)
+int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
-	const unsigned int needs_write = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
-	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB;
+	struct vcl_pd *pd = container_of(ibv, struct vcl_pd, ibv);
+	struct vcl_context *ctx = vcl_context(ibv->context);
 
-	if ((access & ~known) != 0)
-		return -EOPNOTSUPP;
-	if ((access & needs_write) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0)
-		return -EINVAL;
+	if (pd->of == NULL)
+		return dealloc_plain_pd(pd);
+	pthread_mutex_lock(&ctx->lock);
+	pd->of->parents--;
+	if (pd->td != NULL)
+		pd->td->parents--;
+	pthread_mutex_unlock(&ctx->lock);
+	free(pd);
 	return 0;
 }
 
-/*
- * The daemon reaches the memory from outside, where page protections do not count, so they are checked
- * here; it also brings the pages in, as pinning does. -EFAULT: not mapped, or not writable as asked for.
- */
-static int check_memory(void *addr, size_t bytes, unsigned int access)
+/* ---- thread and parent domains ---- */
+
+/* A promise of one thread at a time; queues are safe for threads with and without it. */
+struct ibv_td *vcl_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), offset = (uintptr_t)addr & (page - 1);
-	char *start = (char *)addr - offset;
-	bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+	struct vcl_td *td;
 
-	if (bytes == 0 || (uintptr_t)addr + bytes < bytes)
-		return -EINVAL;
-	if (madvise(start, bytes + offset, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
-		return 0;
-	if (errno == ENOMEM || errno == EFAULT)
-		return -EFAULT;
-	if (errno != EINVAL)
-		return -errno;
-	/* Device memory and old kernels cannot be populated; what can be read could also be written. */
-	if (writes && madvise(start, bytes + offset, MADV_POPULATE_READ) == 0)
-		return -EFAULT;
-	return 0;
-}
-
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
-{
-	struct vc_request req = {.op = VC_REG_MR};
-	struct vc_reply reply;
-	struct ibv_mr *mr;
-	int err;
-
-	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
-	err = check_access(access);
-	if (err == 0)
-		err = check_memory(addr, length, access);
-	if (err != 0) {
-		errno = -err;
+	if (attr->comp_mask != 0) {
+		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	mr = calloc(1, sizeof(*mr));
-	if (mr == NULL) {
+	td = calloc(1, sizeof(*td));
+	if (td == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	req.reg_mr.pd = pd->handle;
-	req.reg_mr.access = access;
-	req.reg_mr.addr = (uintptr_t)addr;
-	req.reg_mr.bytes = length;
-	req.reg_mr.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
-	err = vcl_call(&vcl_context(pd->context)->conn, &req, &reply);
-	if (err != 0) {
-		free(mr);
-		errno = -err;
+	td->ibv.context = context;
+	return &td->ibv;
+}
+
+int vcl_dealloc_td(struct ibv_td *ibv)
+{
+	struct vcl_td *td = container_of(ibv, struct vcl_td, ibv);
+	struct vcl_context *ctx = vcl_context(ibv->context);
+	bool in_use;
+
+	pthread_mutex_lock(&ctx->lock);
+	in_use = td->parents != 0;
+	pthread_mutex_unlock(&ctx->lock);
+	if (in_use)
+		return vcl_errno(-EBUSY);
+	free(td);
+	return 0;
+}
+
+/* The allocators of a program are for memory of the library's, of which there is none: queues lie in the daemon's. */
+static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
+{
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+
+	if ((attr->comp_mask & ~known) != 0)
+		return -EOPNOTSUPP;
+	if (attr->pd == NULL || attr->pd->context != context || (attr->td != NULL && attr->td->context != context) ||
+		container_of(attr->pd, struct vcl_pd, ibv)->of != NULL)
+		return -EINVAL;
+	if ((attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0 &&
+		(attr->alloc == NULL || attr->free == NULL))
+		return -EINVAL;
+	return 0;
+}
+
+/* At the daemon it is its protection domain. */
+struct ibv_pd *vcl_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	struct vcl_context *ctx = vcl_context(context);
+	int err = check_parent(context, attr);
+	struct vcl_pd *pd = err == 0 ? calloc(1, sizeof(*pd)) : NULL;
+
+	if (pd == NULL) {
+		errno = err != 0 ? -err : ENOMEM;
 		return NULL;
 	}
-	mr->context = pd->context;
-	mr->pd = pd;
-	mr->addr = addr;
-	mr->length = length;
-	mr->handle = reply.mr.handle;
-	mr->lkey = mr->rkey = reply.mr.key;
-	return mr;
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-	return reg_mr(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
-}
-
-struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
-{
-	return reg_mr(pd, addr, length, iova, (unsigned int)access);
-}
-
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
-{
-	return reg_mr(pd, addr, length, iova, access);
-}
-
-int ibv_dereg_mr(struct ibv_mr *mr)
-{
-	int err = destroy(mr->context, VC_DEREG_MR, mr->handle);
-
-	if (err == 0)
-		free(mr);
-	return vcl_errno(err);
+	pd->ibv.context = context;
+	pd->ibv.handle = attr->pd->handle;
+	pd->of = container_of(attr->pd, struct vcl_pd, ibv);
+	pd->td = attr->td != NULL ? container_of(attr->td, struct vcl_td, ibv) : NULL;
+	pthread_mutex_lock(&ctx->lock);
+	pd->of->parents++;
+	if (pd->td != NULL)
+		pd->td->parents++;
+	pthread_mutex_unlock(&ctx->lock);
+	return &pd->ibv;
 }
 
 /* ---- address handles ---- */
@@ -186,7 +177,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	int err = destroy(ah->context, VC_DESTROY_AH, ah->handle);
+	int err = vcl_destroy(ah->context, VC_DESTROY_AH, ah->handle);
 
 	if (err == 0)
 		free(ah);

@@ -14,15 +14,16 @@
 /* What a work request carries, by opcode (IB 11.4.1.1, table of operations by service). */
 static const struct {
 	uint8_t services;                  /* RC, UC, UD that have it */
-	uint8_t remote : 1, atomic : 1, may_inline : 1, window : 1;
+	uint8_t remote : 1, atomic : 1, may_inline : 1, window : 1, eight_bytes : 1;
 } opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = {RC | UC, .remote = 1, .may_inline = 1},
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC, .remote = 1, .may_inline = 1},
 	[IBV_WR_SEND] = {RC | UC | UD, .may_inline = 1},
 	[IBV_WR_SEND_WITH_IMM] = {RC | UC | UD, .may_inline = 1},
 	[IBV_WR_RDMA_READ] = {RC, .remote = 1},
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, .atomic = 1},
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1},
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, .atomic = 1, .eight_bytes = 1},
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1, .eight_bytes = 1},
+	[IBV_WR_ATOMIC_WRITE] = {RC, .remote = 1, .may_inline = 1, .eight_bytes = 1},
 	[IBV_WR_LOCAL_INV] = {RC | UC, .window = 1},
 	[IBV_WR_BIND_MW] = {RC | UC, .window = 1},
 	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1}, /* its key shares the place of the immediate data */
@@ -69,7 +70,7 @@ static int check_send(const struct vcl_qp *qp, const struct ibv_send_wr *wr)
 	if (wr->num_sge < 0 || (!is_inline && (uint32_t)wr->num_sge > qp->sq.max_sge))
 		return -EINVAL;
 	bytes = total_bytes(wr->sg_list, wr->num_sge);
-	if (bytes > TP_MAX_MSG_BYTES || (opcodes[wr->opcode].atomic != 0 && bytes != VCL_ATOMIC_BYTES))
+	if (bytes > TP_MAX_MSG_BYTES || (opcodes[wr->opcode].eight_bytes != 0 && bytes != TP_ATOMIC_BYTES))
 		return -EINVAL;
 	if (is_inline && (opcodes[wr->opcode].may_inline == 0 || bytes > qp->max_inline_bytes))
 		return -EINVAL;

@@ -5,8 +5,6 @@
 
 #include "vcl_ibv.h"
 
-#define VCL_ATOMIC_BYTES 8
-
 /* The next free slot, NULL: the queue is full. */
 static inline void *vcl_free_slot(const struct vcl_ring *ring)
 {

@@ -9,7 +9,8 @@
 
 #define SENDS   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define WRITES  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-#define READS   (IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define ATOMICS (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE)
+#define READS   (IBV_QP_EX_WITH_RDMA_READ | ATOMICS)
 #define LOCAL   (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define WINDOWS (LOCAL | IBV_QP_EX_WITH_SEND_WITH_INV)
 
@@ -187,6 +188,24 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	new_atomic(ex, TP_WR_FETCH_ADD, rkey, remote_addr, add, 0);
 }
 
+/* Its eight bytes lie in the request. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
+{
+	struct vcl_qp *qp = qp_of_ex(ex);
+
+	new_remote(ex, TP_WR_ATOMIC_WRITE, rkey, remote_addr, 0);
+	if (qp->wr_wqe == NULL)
+		return;
+	if (qp->max_inline_bytes < TP_ATOMIC_BYTES) {
+		note_error(qp, -EINVAL);
+		return;
+	}
+	memcpy(qp->wr_wqe + 1, atomic_wr, TP_ATOMIC_BYTES);
+	qp->wr_wqe->inline_bytes = TP_ATOMIC_BYTES;
+	qp->wr_wqe->flags |= TP_SEND_INLINE;
+	qp->wr_wqe = NULL; /* complete: no call follows that sets its data */
+}
+
 /* ---- where its data are and where it goes ---- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
@@ -218,7 +237,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	}
 	for (i = 0; i < num_sge; i++)
 		bytes += sges[i].length;
-	if (bytes > TP_MAX_MSG_BYTES || (is_atomic(qp->wr_wqe) && bytes != VCL_ATOMIC_BYTES)) {
+	if (bytes > TP_MAX_MSG_BYTES || (is_atomic(qp->wr_wqe) && bytes != TP_ATOMIC_BYTES)) {
 		note_error(qp, -EINVAL);
 		return;
 	}
@@ -309,6 +328,8 @@ static void set_operations(struct ibv_qp_ex *ex, uint64_t flags)
 		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	if ((flags & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD) != 0)
 		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if ((flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0)
+		ex->wr_atomic_write = wr_atomic_write;
 }
 
 void vcl_set_wr_calls(struct vcl_qp *qp, uint64_t flags)

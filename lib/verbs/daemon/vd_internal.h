@@ -110,6 +110,7 @@ struct vd_pd {
 struct vd_mr {
 	uint32_t handle, key;
 	struct vd_pd *pd;
+	bool on_demand; /* need not be mapped before it is used */
 };
 
 struct vd_mw {
@@ -325,7 +326,7 @@ typedef int vd_op_fn(
 
 vd_op_fn vd_op_list_devices, vd_op_query_device, vd_op_query_gids;
 vd_op_fn vd_op_alloc_pd, vd_op_dealloc_pd, vd_op_reg_mr, vd_op_dereg_mr;
-vd_op_fn vd_op_alloc_mw, vd_op_dealloc_mw;
+vd_op_fn vd_op_rereg_mr, vd_op_alloc_mw, vd_op_dealloc_mw;
 vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq, vd_op_resize_cq,
 	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;

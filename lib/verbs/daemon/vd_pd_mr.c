@@ -7,6 +7,9 @@
 
 #define ACCESS_OPTIONAL 0x3ff00000u /* flags that a device may ignore */
 #define ACCESS_HUGETLB  (1u << 7)   /* a promise about the memory: nothing to do here */
+/* Memory is never pinned: each access finds what is mapped then, and brings it in as the client's own would. So
+ * registering on demand only leaves out the look at it that tells of mistakes early. */
+#define ACCESS_ON_DEMAND (1u << 6)
 #define ACCESS_SERVED                                                                              \
 	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |                  \
 		TP_ACCESS_REMOTE_ATOMIC | TP_ACCESS_MW_BIND | TP_ACCESS_ZERO_BASED)
@@ -51,7 +54,7 @@ int vd_op_dealloc_pd(
 struct mr_call {
 	struct vd_session *session;
 	struct tp_mr_attr attr;
-	uint32_t key;
+	uint32_t key, changes;
 	int err;
 };
 
@@ -83,9 +86,9 @@ static bool is_mapped(struct vd_session *session, uint64_t addr, uint64_t bytes)
 
 static int check_access(uint32_t access)
 {
-	access &= ~(ACCESS_OPTIONAL | ACCESS_HUGETLB);
+	access &= ~(ACCESS_OPTIONAL | ACCESS_HUGETLB | ACCESS_ON_DEMAND);
 	if ((access & ~(uint32_t)ACCESS_SERVED) != 0)
-		return -EOPNOTSUPP; /* on-demand paging, flush */
+		return -EOPNOTSUPP; /* flush */
 	return 0;
 }
 
@@ -102,7 +105,8 @@ int vd_op_reg_mr(
 	err = check_access(request->reg_mr.access);
 	if (err != 0)
 		return err;
-	if (!is_mapped(session, request->reg_mr.addr, request->reg_mr.bytes))
+	if ((request->reg_mr.access & ACCESS_ON_DEMAND) == 0 &&
+		!is_mapped(session, request->reg_mr.addr, request->reg_mr.bytes))
 		return -EFAULT;
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
@@ -124,6 +128,7 @@ int vd_op_reg_mr(
 		goto del_handle;
 	mr->key = call.key;
 	mr->pd = pd;
+	mr->on_demand = (request->reg_mr.access & ACCESS_ON_DEMAND) != 0;
 	pd->refs++;
 	session->vd->stats.mrs++;
 	answer->reply.mr.handle = mr->handle;
@@ -135,6 +140,82 @@ del_handle:
 free_mr:
 	free(mr);
 	return err;
+}
+
+static void mr_change_call(void *arg)
+{
+	struct mr_call *call = arg;
+
+	call->err = tp_mr_change(vd_tp(call->session), call->key, &call->attr, call->changes);
+}
+
+/* What a request to change a region asks for; 0 or a negative errno. */
+static int check_change(struct vd_session *session, const struct vd_mr *mr, const struct vd_pd *pd,
+	const struct vc_request *request)
+{
+	const uint32_t known = TP_MR_TRANSLATION | TP_MR_PD | TP_MR_ACCESS;
+	uint32_t flags = request->rereg_mr.flags, access = request->rereg_mr.access;
+	bool on_demand = mr->on_demand;
+	int err;
+
+	if (flags == 0 || (flags & ~known) != 0 || ((flags & TP_MR_PD) != 0 && pd == NULL))
+		return -EINVAL;
+	if ((flags & TP_MR_ACCESS) != 0) {
+		err = check_access(access);
+		if (err != 0)
+			return err;
+		on_demand = (access & ACCESS_ON_DEMAND) != 0;
+	}
+	if ((flags & TP_MR_TRANSLATION) == 0)
+		return 0;
+	if (request->rereg_mr.bytes == 0)
+		return -EINVAL;
+	return on_demand || is_mapped(session, request->rereg_mr.addr, request->rereg_mr.bytes)
+		       ? 0
+		       : -EFAULT;
+}
+
+static void changed(struct vd_mr *mr, struct vd_pd *pd, const struct vc_request *request)
+{
+	if ((request->rereg_mr.flags & TP_MR_ACCESS) != 0)
+		mr->on_demand = (request->rereg_mr.access & ACCESS_ON_DEMAND) != 0;
+	if ((request->rereg_mr.flags & TP_MR_PD) == 0)
+		return;
+	mr->pd->refs--;
+	mr->pd = pd;
+	pd->refs++;
+}
+
+int vd_op_rereg_mr(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
+{
+	struct vd_mr *mr = vd_table_get(&session->mrs, request->rereg_mr.handle);
+	struct vd_pd *pd = vd_table_get(&session->pds, request->rereg_mr.pd);
+	struct mr_call call = {.session = session, .changes = request->rereg_mr.flags};
+	bool zero_based = (request->rereg_mr.access & TP_ACCESS_ZERO_BASED) != 0;
+	int err;
+
+	if (mr == NULL)
+		return -EINVAL;
+	err = check_change(session, mr, pd, request);
+	if (err != 0)
+		return err;
+	call.key = mr->key;
+	call.attr = (struct tp_mr_attr){
+		.pd = pd != NULL ? pd->number : 0,
+		.access = request->rereg_mr.access & ACCESS_SERVED,
+		.iova = zero_based ? 0 : request->rereg_mr.addr,
+		.addr = request->rereg_mr.addr,
+		.bytes = request->rereg_mr.bytes,
+		.as = session,
+	};
+	vd_call(session, mr_change_call, &call);
+	if (call.err != 0)
+		return call.err; /* -EBUSY: windows are bound to it */
+	changed(mr, pd, request);
+	answer->reply.mr.handle = mr->handle;
+	answer->reply.mr.key = mr->key;
+	return 0;
 }
 
 int vd_op_dereg_mr(

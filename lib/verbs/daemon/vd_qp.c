@@ -11,6 +11,8 @@
 		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
 #define CONTROLLED_QKEY 0x80000000u
+/* What a device may ignore, and what is about memory: programs give a queue pair the rights of their regions. */
+#define ACCESS_IGNORED (0x3ff00000u | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
 struct qp_call {
@@ -303,7 +305,7 @@ static void fill_attr(const struct vc_qp_attr *in, struct tp_qp_attr *out)
 	*out = (struct tp_qp_attr){
 		.state = (enum tp_qp_state)in->state,
 		.cur_state = (enum tp_qp_state)in->cur_state,
-		.access = in->access & ~0x3ff00000u, /* what a device may ignore */
+		.access = in->access & ~ACCESS_IGNORED,
 		.qkey = in->qkey,
 		.mtu_bytes = 128u << (in->path_mtu & 7),
 		.rq_psn = in->rq_psn & VD_PSN_MASK,

@@ -61,6 +61,7 @@ static const struct op {
 	[VC_DEALLOC_MW] = {vd_op_dealloc_mw, NEED_VERBS, UP_TO(object)},
 	[VC_ATTACH_MCAST] = {vd_op_attach_mcast, NEED_VERBS, UP_TO(mcast)},
 	[VC_DETACH_MCAST] = {vd_op_detach_mcast, NEED_VERBS, UP_TO(mcast)},
+	[VC_REREG_MR] = {vd_op_rereg_mr, NEED_VERBS, UP_TO(rereg_mr)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},

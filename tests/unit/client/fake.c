@@ -177,7 +177,7 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 	const struct tp_recv_wqe *recv_wqe;
 	struct tp_cqe cqe = {.opcode = TP_WC_OP_RECV, .bytes = bytes};
 
-	if (wqe->opcode == TP_WR_WRITE) {
+	if (wqe->opcode == TP_WR_WRITE || wqe->opcode == TP_WR_ATOMIC_WRITE) {
 		memcpy((void *)(uintptr_t)wqe->remote_addr, data, bytes);
 		return true;
 	}
@@ -211,6 +211,8 @@ static uint16_t completion_of(uint8_t opcode)
 	switch (opcode) {
 	case TP_WR_WRITE:
 		return TP_WC_OP_WRITE;
+	case TP_WR_ATOMIC_WRITE:
+		return TP_WC_OP_ATOMIC_WRITE;
 	case TP_WR_BIND_MW:
 		return TP_WC_OP_BIND_MW;
 	case TP_WR_LOCAL_INV:
@@ -506,6 +508,9 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 	case VC_REG_MR:
 		f->mrs++;
 		r->mr.handle = r->mr.key = 0x1000 + f->mrs;
+		return true;
+	case VC_REREG_MR:
+		f->rereg = *q;
 		return true;
 	case VC_DEREG_MR:
 		f->mrs--;

@@ -81,6 +81,7 @@ struct fake {
 	struct fake_cm_id ids[FAKE_MAX];
 	uint32_t pds, mrs, ahs, mws;       /* live objects */
 	struct vc_av av;                   /* of the last address handle */
+	struct vc_request rereg;           /* the last change of a region */
 	struct tp_send_wqe key_work;       /* the last request that worked on keys */
 	uint32_t wakeups;                  /* times a client wrote the eventfd */
 };

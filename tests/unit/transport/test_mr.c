@@ -138,6 +138,88 @@ static void test_writes_are_gathered(void **state)
 	hx_free(w);
 }
 
+/* ---- 11.2.7.4: changed under its key ---- */
+
+static uint64_t write_to(struct hx_world *w, uint32_t key, uint64_t va)
+{
+	struct tp_send_wqe wqe = {.opcode = TP_WR_WRITE, .remote_addr = va, .rkey = key};
+	uint64_t id = hx_post(&w->side[0].qps[0], &wqe, &(struct hx_piece){0, 8}, 1);
+
+	hx_run(w, HX_S);
+	return id;
+}
+
+static void test_change(void **state)
+{
+	const uint32_t writable = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE;
+	struct hx_world *w = make();
+	struct tp *tp = w->side[1].tp;
+	struct tp_mr_attr attr = attr_of(w, writable), other = attr;
+	uint32_t key;
+
+	(void)state;
+	hx_fill(w->side[0].mem, 8, 1);
+	assert_int_equal(tp_mr_create(tp, &attr, &key), 0);
+	/* Elsewhere: the same key, the new addresses only. */
+	other.iova = 0x9000;
+	other.addr += 8192;
+	other.direct += 8192;
+	other.bytes = 64;
+	assert_int_equal(tp_mr_change(tp, key, &other, TP_MR_TRANSLATION), 0);
+	hx_expect(&w->side[0].send_cq, write_to(w, key, 0x9000), TP_WC_SUCCESS);
+	assert_memory_equal(w->side[1].mem + 8192, w->side[0].mem, 8);
+	/* What was not named stays: domain, rights. */
+	other.pd = HX_PD + 1;
+	other.access = 0;
+	assert_int_equal(tp_mr_change(tp, key, &other, TP_MR_TRANSLATION), 0);
+	hx_expect(&w->side[0].send_cq, write_to(w, key, 0x9000), TP_WC_SUCCESS);
+	hx_expect(&w->side[0].send_cq, write_to(w, key, 0x1000), TP_WC_REM_ACCESS_ERR);
+	hx_free(w);
+}
+
+static void test_change_rights(void **state)
+{
+	static const uint32_t what[] = {TP_MR_PD, TP_MR_ACCESS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+		struct hx_world *w = make();
+		struct tp_mr_attr attr = attr_of(w, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE), other = attr;
+		uint32_t key;
+
+		assert_int_equal(tp_mr_create(w->side[1].tp, &attr, &key), 0);
+		other.pd = HX_PD + 1;
+		other.access = TP_ACCESS_LOCAL_WRITE;
+		assert_int_equal(tp_mr_change(w->side[1].tp, key, &other, what[i]), 0);
+		assert_int_equal(tp_mr_change(w->side[1].tp, key, &attr, what[i]), 0);
+		hx_expect(&w->side[0].send_cq, write_to(w, key, 0x1000), TP_WC_SUCCESS);
+		assert_int_equal(tp_mr_change(w->side[1].tp, key, &other, what[i]), 0);
+		hx_expect(&w->side[0].send_cq, write_to(w, key, 0x1000), TP_WC_REM_ACCESS_ERR);
+		hx_free(w);
+	}
+}
+
+/* What could not be registered so is refused, and the region is what it was. */
+static void test_change_refused(void **state)
+{
+	struct hx_world *w = make();
+	struct tp *tp = w->side[1].tp;
+	struct tp_mr_attr attr = attr_of(w, TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE), other = attr;
+	uint32_t key, window;
+
+	(void)state;
+	assert_int_equal(tp_mr_create(tp, &attr, &key), 0);
+	assert_int_equal(tp_mw_create(tp, HX_PD, TP_MW_TYPE_1, &window), 0);
+	assert_int_equal(tp_mr_change(tp, key ^ 1, &attr, TP_MR_ACCESS), -EINVAL);
+	assert_int_equal(tp_mr_change(tp, window, &attr, TP_MR_ACCESS), -EINVAL);
+	other.access = TP_ACCESS_REMOTE_WRITE;
+	assert_int_equal(tp_mr_change(tp, key, &other, TP_MR_ACCESS), -EINVAL);
+	other.addr = UINT64_MAX - 5;
+	assert_int_equal(tp_mr_change(tp, key, &other, TP_MR_TRANSLATION), -EINVAL);
+	hx_expect(&w->side[0].send_cq, write_to(w, key, 0x1000), TP_WC_SUCCESS);
+	hx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +228,9 @@ int main(void)
 		cmocka_unit_test(test_seed),
 		cmocka_unit_test(test_atomic_on_odd_memory),
 		cmocka_unit_test(test_writes_are_gathered),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_change_rights),
+		cmocka_unit_test(test_change_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void messages_of_every_length(void **state)
 static void unknown_operations(void **state)
 {
 	static const uint32_t ops[] = {
-		0, VC_DETACH_MCAST + 1, 63, VC_CM_LEAVE_MCAST + 1, 0x7fffffff, 0xffffffff};
+		0, VC_REREG_MR + 1, 63, VC_CM_LEAVE_MCAST + 1, 0x7fffffff, 0xffffffff};
 	struct scene *s = *state;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -311,7 +311,9 @@ static void bad_regions(void **state)
 	REGISTER(request.reg_mr.addr = 0xffffffff80000000ull, -EFAULT); /* the kernel's */
 	REGISTER(request.reg_mr.iova = UINT64_MAX - 5, -EINVAL);
 	REGISTER(request.reg_mr.access = IBV_ACCESS_REMOTE_WRITE, -EINVAL); /* 10.6.3.1 */
-	REGISTER(request.reg_mr.access |= IBV_ACCESS_ON_DEMAND, -EOPNOTSUPP);
+	REGISTER(request.reg_mr.access |= 1u << 8, -EOPNOTSUPP); /* FLUSH */
+	/* On demand nothing is looked at, but addresses still must not wrap. */
+	REGISTER((request.reg_mr.access |= IBV_ACCESS_ON_DEMAND, request.reg_mr.bytes = UINT64_MAX), -EINVAL);
 	REGISTER(request.reg_mr.access |= 1u << 31, -EOPNOTSUPP);
 #undef REGISTER
 	expect_unharmed(s);

@@ -49,7 +49,7 @@ static uint32_t operation(struct dice *d, bool cm)
 		return roll(d, 100);
 	if (cm)
 		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_LEAVE_MCAST - VC_CM_CREATE_CHANNEL + 1);
-	return VC_LIST_DEVICES + roll(d, VC_DETACH_MCAST - VC_LIST_DEVICES + 1);
+	return VC_LIST_DEVICES + roll(d, VC_REREG_MR - VC_LIST_DEVICES + 1);
 }
 
 /* What random words hardly ever hit. */
@@ -67,7 +67,13 @@ static void help(struct dice *d, struct vc_request *request)
 	case VC_REG_MR:
 		request->reg_mr.addr = request->reg_mr.iova = (uintptr_t)memory;
 		request->reg_mr.bytes = sizeof(memory);
-		request->reg_mr.access = roll(d, 32);
+		request->reg_mr.access = roll(d, 128);
+		break;
+	case VC_REREG_MR:
+		request->rereg_mr.addr = (uintptr_t)memory;
+		request->rereg_mr.bytes = 1 + roll(d, sizeof(memory));
+		request->rereg_mr.flags = roll(d, 9);
+		request->rereg_mr.access = roll(d, 128);
 		break;
 	case VC_CREATE_QP:
 		request->create_qp.type = IBV_QPT_RC + roll(d, 3);
