@@ -118,6 +118,7 @@ struct tp_mr_attr {
 	uint64_t bytes;
 	void *as;                 /* address space, handed to mem_read/mem_write */
 	uint8_t *direct;          /* not NULL: this process' own mapping of addr; then no op is called */
+	const uint32_t *fault;    /* of direct: not 0 from when the mapping has failed; NULL: it cannot */
 	bool invalidatable;       /* a SEND with invalidate may end remote access (not for plain ibv_reg_mr regions) */
 };
 
