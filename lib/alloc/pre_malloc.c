@@ -20,6 +20,17 @@ void *__libc_realloc(void *ptr, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 void __libc_free(void *ptr);
 
+size_t pre_min_bytes = PRE_MIN_BYTES;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *text = secure_getenv(PRE_MIN_ENV);
+	size_t bytes = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	if (bytes != 0)
+		pre_min_bytes = bytes > RA_PAGE_BYTES ? bytes : RA_PAGE_BYTES;
+}
+
 static void *take(size_t bytes, size_t align, bool *zeroed)
 {
 	struct ra_arena *arena = bytes <= PTRDIFF_MAX ? ra_shared() : NULL;
@@ -32,7 +43,7 @@ void *malloc(size_t bytes)
 	void *ptr = NULL;
 	bool zeroed;
 
-	if (bytes >= PRE_MIN_BYTES)
+	if (bytes >= pre_min_bytes)
 		ptr = take(bytes, 1, &zeroed);
 	return ptr != NULL ? ptr : __libc_malloc(bytes);
 }
@@ -43,7 +54,7 @@ void *calloc(size_t n, size_t bytes)
 	void *ptr = NULL;
 	size_t all;
 
-	if (!__builtin_mul_overflow(n, bytes, &all) && all >= PRE_MIN_BYTES)
+	if (!__builtin_mul_overflow(n, bytes, &all) && all >= pre_min_bytes)
 		ptr = take(all, 1, &zeroed);
 	if (ptr == NULL)
 		return __libc_calloc(n, bytes);
@@ -95,7 +106,7 @@ void *realloc(void *ptr, size_t bytes)
 	if (ptr == NULL)
 		return malloc(bytes);
 	if (!ra_shared_has(ptr)) {
-		if (bytes < PRE_MIN_BYTES || malloc_usable_size(ptr) >= PRE_MIN_BYTES)
+		if (bytes < pre_min_bytes || malloc_usable_size(ptr) >= pre_min_bytes)
 			return __libc_realloc(ptr, bytes);
 		return move(ptr, malloc_usable_size(ptr), bytes);
 	}
@@ -104,7 +115,7 @@ void *realloc(void *ptr, size_t bytes)
 		return NULL;
 	}
 	old = ra_arena_size(ra_shared(), ptr);
-	if (bytes > old || bytes < PRE_MIN_BYTES)
+	if (bytes > old || bytes < pre_min_bytes)
 		return move(ptr, old, bytes);
 	ra_arena_trim(ra_shared(), ptr, bytes);
 	return ptr;
@@ -127,7 +138,7 @@ void *memalign(size_t align, size_t bytes)
 	bool zeroed;
 
 	/* An odd alignment is libc's to round up or refuse. */
-	if ((align & (align - 1)) == 0 && bytes != 0 && (bytes >= PRE_MIN_BYTES || align >= RA_PAGE_BYTES))
+	if ((align & (align - 1)) == 0 && bytes != 0 && (bytes >= pre_min_bytes || align >= RA_PAGE_BYTES))
 		ptr = take(bytes, align, &zeroed);
 	return ptr != NULL ? ptr : __libc_memalign(align, bytes);
 }

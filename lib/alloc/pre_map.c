@@ -31,7 +31,7 @@ void *mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
 	bool zeroed = false;
 	void *ptr;
 
-	if (!plain || bytes < PRE_MIN_BYTES || bytes > PTRDIFF_MAX)
+	if (!plain || bytes < pre_min_bytes || bytes > PTRDIFF_MAX)
 		return real_mmap(addr, bytes, prot, flags, fd, offset);
 	arena = ra_shared();
 	ptr = arena != NULL ? ra_arena_alloc(arena, bytes, RA_PAGE_BYTES, &zeroed) : NULL;
