@@ -41,10 +41,13 @@ shared() {
 }
 
 for huge in "" " --use_hugepages"; do
-	shared perftest "ib_write_bw$huge" 25 ib_write_bw $V4 -n 500 $huge
-	shared perftest "ib_read_bw$huge" 25 ib_read_bw $V6 -n 500 $huge
-	shared perftest "ib_send_lat$huge" 25 ib_send_lat $V4 -n 300 $huge
-	shared perftest "ib_atomic_bw$huge" 25 ib_atomic_bw $V6 -n 300 $huge
+	# shellcheck disable=SC2086
+	{
+		shared perftest "ib_write_bw$huge" 25 ib_write_bw $V4 -n 500 $huge
+		shared perftest "ib_read_bw$huge" 25 ib_read_bw $V6 -n 500 $huge
+		shared perftest "ib_send_lat$huge" 25 ib_send_lat $V4 -n 300 $huge
+		shared perftest "ib_atomic_bw$huge" 25 ib_atomic_bw $V6 -n 300 $huge
+	}
 done
 shared perftest "ib_write_bw, 2 B to 8 MiB, 4 queue pairs" 60 ib_write_bw $V4 -a -n 10 -q 4
 for size in 4096 1000000; do

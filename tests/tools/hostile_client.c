@@ -386,7 +386,8 @@ static void role_memfds(void)
 	connect_qps(&c);
 	for (;;) {
 		post(&c);
-		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below(MEMORY_BYTES), 1 + below(MEMORY_BYTES)) != 0)
+		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below(MEMORY_BYTES),
+			    1 + below(MEMORY_BYTES)) != 0)
 			_exit(1);
 		if (ftruncate(fd, below(MEMORY_BYTES)) == 0)
 			_exit(1);
@@ -551,7 +552,8 @@ static const struct role {
 } roles[] = {
 	{"rings", role_rings}, {"scribble", role_scribble}, {"memory", role_memory}, {"garbage", role_garbage},
 	{"requests", role_requests}, {"hoard", role_hoard}, {"dialers", role_dialers},
-	{"descriptors", role_descriptors}, {"memfds", role_memfds}, {"exec", role_exec}, {"fork", role_fork}, {"half_closed", role_half_closed},
+	{"descriptors", role_descriptors}, {"memfds", role_memfds}, {"exec", role_exec}, {"fork", role_fork},
+	{"half_closed", role_half_closed},
 };
 #define N_ROLES (sizeof(roles) / sizeof(roles[0]))
 
