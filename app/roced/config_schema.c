@@ -106,6 +106,8 @@ const struct config_key config_keys[] = {
 		"wait for an answer of the peer's connection manager"},
 	{"limits.shm_bytes", CONFIG_UINT, LIMIT(shm_bytes), 1048576, 1ull << 40, "1073741824", "bytes",
 		"address space of a context's queues; memory is taken only as they are made"},
+	{"limits.mapped_bytes", CONFIG_UINT, LIMIT(mapped_bytes), 4096, 1ull << 46, "17179869184", "bytes",
+		"shared memory of a context's programs that is mapped; what is over it is reached by system call"},
 };
 
 const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);

@@ -83,6 +83,10 @@ void dump_counters(const struct roced *roced)
 		"verbs: cm_listeners %u bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
 		" events_lost %" PRIu64,
 		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
+	log_line(LOG_NOTICE,
+		"verbs: mrs_mapped %u regs_mapped %" PRIu64 " regs_copied %" PRIu64 " map_refusals %" PRIu64
+		" map_faults %" PRIu64,
+		s.mrs_mapped, s.regs_mapped, s.regs_copied, s.map_refusals, s.map_faults);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

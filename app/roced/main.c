@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "group.h"
 #include "guard.h"
 #include "log.h"
@@ -117,6 +118,18 @@ static void env_leave_group(void *arg, uint32_t device, const struct wire_addr *
 	group_leave(arg, device, group);
 }
 
+static int env_map_watch(void *arg, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t *fault)
+{
+	(void)arg;
+	return fault_watch(base, bytes, page_bytes, fault);
+}
+
+static void env_map_forget(void *arg, void *base)
+{
+	(void)arg;
+	fault_forget(base);
+}
+
 static uint64_t env_now_ns(void *arg)
 {
 	(void)arg;
@@ -132,7 +145,7 @@ static void env_log(void *arg, int level, const char *line)
 static int start_verbs(struct roced *roced)
 {
 	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_release_link, env_send_mad,
-		env_join_group, env_leave_group, env_now_ns, env_log};
+		env_join_group, env_leave_group, env_map_watch, env_map_forget, env_now_ns, env_log};
 	const struct config *config = &roced->config;
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,
@@ -147,6 +160,9 @@ static int start_verbs(struct roced *roced)
 	const struct group *group;
 	int rc;
 
+	rc = fault_start();
+	if (rc != 0)
+		return rc;
 	if (config->control.group[0] != '\0') {
 		group = getgrnam(config->control.group);
 		if (group == NULL) {

@@ -118,6 +118,7 @@ struct tp_mr_attr {
 	uint64_t bytes;
 	void *as;                 /* address space, handed to mem_read/mem_write */
 	uint8_t *direct;          /* not NULL: this process' own mapping of addr; then no op is called */
+	const uint32_t *fault;    /* of direct: not 0 from when the mapping has failed; NULL: it cannot */
 	bool invalidatable;       /* a SEND with invalidate may end remote access (not for plain ibv_reg_mr regions) */
 };
 
@@ -125,7 +126,7 @@ struct tp_mr_attr {
  * the lower 8, so that a stale key of a reused slot fails. -ENOMEM: table full, -EINVAL: wraps or bad flags. */
 int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key);
 enum tp_mr_change {        /* enum ibv_rereg_mr_flags */
-	TP_MR_TRANSLATION = 1 << 0, /* iova, addr, bytes, as, direct */
+	TP_MR_TRANSLATION = 1 << 0, /* iova, addr, bytes, as, direct, fault */
 	TP_MR_PD = 1 << 1,
 	TP_MR_ACCESS = 1 << 2,
 };

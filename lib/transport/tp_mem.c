@@ -12,6 +12,13 @@ static uint8_t *direct_at(const struct tp_mr *mr, uint64_t iova)
 	return mr->attr.direct + (iova - mr->attr.iova);
 }
 
+/* After a copy: a mapping may have failed under it, and whoever maps it has seen to it that the copy went on. */
+static bool direct_ok(const struct tp_mr *mr)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return mr->attr.fault == NULL || __atomic_load_n(mr->attr.fault, __ATOMIC_RELAXED) == 0;
+}
+
 static uint64_t addr_at(const struct tp_mr *mr, uint64_t iova)
 {
 	return mr->attr.addr + (iova - mr->attr.iova);
@@ -21,7 +28,7 @@ static int read_to(struct tp *tp, const struct tp_mr *mr, uint64_t iova, void *d
 {
 	if (mr->attr.direct != NULL) {
 		memcpy(dst, direct_at(mr, iova), bytes);
-		return 0;
+		return direct_ok(mr) ? 0 : -EFAULT;
 	}
 	return tp->ops.mem_read(tp->env, mr->attr.as, addr_at(mr, iova), dst, bytes);
 }
@@ -29,7 +36,7 @@ static int read_to(struct tp *tp, const struct tp_mr *mr, uint64_t iova, void *d
 const uint8_t *tp_mem_fetch(struct tp *tp, const struct tp_mr *mr, uint64_t iova, uint32_t bytes)
 {
 	if (mr->attr.direct != NULL)
-		return direct_at(mr, iova);
+		return direct_ok(mr) ? direct_at(mr, iova) : NULL;
 	return read_to(tp, mr, iova, tp->scratch, bytes) == 0 ? tp->scratch : NULL;
 }
 
@@ -70,6 +77,15 @@ const uint8_t *tp_mem_gather(struct tp *tp, struct tp_qp *qp, const struct tp_sg
 	return done == bytes ? tp->scratch : NULL;
 }
 
+static int write_failed(struct tp_qp *qp, enum tp_role role, uint32_t psn)
+{
+	if (role == TP_ROLE_RESPONDER)
+		tp_resp_write_failed(qp, psn);
+	else
+		tp_qp_error(qp, TP_WC_LOC_PROT_ERR, TP_WC_SUCCESS);
+	return -EFAULT;
+}
+
 int tp_mem_flush(struct tp *tp)
 {
 	struct tp_stage *stage = &tp->stage;
@@ -82,11 +98,7 @@ int tp_mem_flush(struct tp *tp)
 	stage->qp = NULL;
 	if (tp->ops.mem_write(tp->env, stage->as, stage->addr, stage->buf, bytes) == 0)
 		return 0;
-	if (stage->role == TP_ROLE_RESPONDER)
-		tp_resp_write_failed(qp, stage->psn);
-	else
-		tp_qp_error(qp, TP_WC_LOC_PROT_ERR, TP_WC_SUCCESS);
-	return -EFAULT;
+	return write_failed(qp, stage->role, stage->psn);
 }
 
 int tp_mem_flush_for(struct tp_qp *qp)
@@ -112,8 +124,11 @@ int tp_mem_put(struct tp_qp *qp, enum tp_role role, const struct tp_mr *mr, uint
 	if (bytes == 0)
 		return 0;
 	if (mr->attr.direct != NULL) {
+		/* Behind what waits to be written elsewhere: programs look at the last byte to know of the first. */
+		if (stage->qp == qp && tp_mem_flush_for(qp) != 0)
+			return -EFAULT;
 		memcpy(direct_at(mr, iova), data, bytes);
-		return 0;
+		return direct_ok(mr) ? 0 : write_failed(qp, role, qp->resp.epsn);
 	}
 	if (!stage_fits(stage, qp, role, mr->attr.as, addr, bytes)) {
 		if (tp_mem_flush_for(qp) != 0)
@@ -186,7 +201,7 @@ int tp_mem_store(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const voi
 		__atomic_store_n((uint64_t *)(void *)direct_at(mr, iova), value, __ATOMIC_RELEASE);
 	else
 		memcpy(direct_at(mr, iova), &value, sizeof(value));
-	return 0;
+	return direct_ok(mr) ? 0 : -EFAULT;
 }
 
 int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const uint64_t *compare, uint64_t swap_add,
@@ -199,7 +214,7 @@ int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const ui
 		return rc;
 	if (mr->attr.direct != NULL && (uintptr_t)direct_at(mr, iova) % sizeof(uint64_t) == 0) {
 		*orig = atomic_direct((uint64_t *)(void *)direct_at(mr, iova), compare, swap_add);
-		return 0;
+		return direct_ok(mr) ? 0 : -EFAULT;
 	}
 	rc = read_to(tp, mr, iova, orig, sizeof(*orig));
 	if (rc != 0)
@@ -207,7 +222,7 @@ int tp_mem_atomic(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const ui
 	value = modified(*orig, compare, swap_add);
 	if (mr->attr.direct != NULL) {
 		memcpy(direct_at(mr, iova), &value, sizeof(value));
-		return 0;
+		return direct_ok(mr) ? 0 : -EFAULT;
 	}
 	return tp->ops.mem_write(tp->env, mr->attr.as, addr_at(mr, iova), &value, sizeof(value));
 }

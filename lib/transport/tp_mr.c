@@ -88,6 +88,7 @@ int tp_mr_change(struct tp *tp, uint32_t key, const struct tp_mr_attr *attr, uin
 		next.bytes = attr->bytes;
 		next.as = attr->as;
 		next.direct = attr->direct;
+		next.fault = attr->fault;
 	}
 	if ((changes & TP_MR_PD) != 0)
 		next.pd = attr->pd;

@@ -81,6 +81,7 @@ static void set_window(struct tp_mr *mw, struct tp_mr *mr, const struct tp_send_
 	mw->attr.bytes = wqe->bind.bytes;
 	mw->attr.addr = mr->attr.addr + off;
 	mw->attr.direct = mr->attr.direct != NULL ? mr->attr.direct + off : NULL;
+	mw->attr.fault = mr->attr.fault;
 	mw->attr.as = mr->attr.as;
 	mw->parent = mr;
 	mr->n_windows++;

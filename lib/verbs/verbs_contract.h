@@ -12,6 +12,12 @@
  * the client maps once: struct vc_shm_header, then what the daemon allocates in it for queues; replies
  * name offsets. All indices are free running 32-bit counters; slot = index & (depth - 1).
  *
+ * Memory regions. The daemon reaches them through the client's address space, by system call; or, when the
+ * request names a memfd of the client that is sealed against shrinking (F_SEAL_SHRINK) and has no holes in the
+ * range, by mapping it: the region then is that part of the memfd. When that cannot be, the first way is
+ * taken and nothing is said. The memfd is named by number, and not sent, so that the daemon never holds a
+ * file whose closing could keep it waiting.
+ *
  * Trust. The daemon keeps private copies of every size, depth and of its own indices, reads a client's
  * index once, and treats a distance over the queue's depth as a broken client (the QP or CQ goes to
  * error). What the daemon writes into shared memory is never read back by it.
@@ -226,7 +232,12 @@ struct vc_request {
 	union {
 		struct { uint32_t magic, version; char device[VC_NAME_BYTES]; } hello;
 		struct { uint32_t handle; } object; /* dealloc, destroy, query, CM calls that take an id only */
-		struct { uint32_t pd, access; uint64_t addr, bytes, iova; } reg_mr;
+		struct {
+			uint32_t pd, access;
+			uint64_t addr, bytes, iova;
+			uint32_t mem_fd, resv;         /* the client's own number of a memfd, plus 1; 0: none */
+			uint64_t mem_offset;           /* of addr in the memfd */
+		} reg_mr;
 		struct { uint32_t handle, flags, pd, access; uint64_t addr, bytes; } rereg_mr; /* flags: enum
 			ibv_rereg_mr_flags; the new iova is addr, or 0 with zero-based access */
 		struct { uint32_t depth, channel; uint64_t cookie; uint32_t vector, resv; } create_cq; /* channel 0: none */
@@ -266,7 +277,10 @@ struct vc_reply {
 		struct vc_device_attr device;
 		struct { uint32_t n, resv; struct vc_gid gid[VC_MAX_GIDS]; } gids;
 		struct { uint32_t handle; } object;
-		struct { uint32_t handle, key; } mr;           /* key is lkey and rkey; of a memory window: rkey */
+		struct {
+			uint32_t handle, key;                  /* key is lkey and rkey; of a memory window: rkey */
+			uint32_t mapped, resv;                 /* 1: the daemon has mapped the memfd */
+		} mr;
 		struct { uint32_t handle, number; } ah;        /* number: for tp_send_wqe.ud.ah */
 		struct { uint32_t handle, depth; uint64_t offset; } cq; /* of struct vc_cq in shared memory */
 		struct {

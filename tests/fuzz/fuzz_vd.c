@@ -287,6 +287,7 @@ static void confine(struct stage *st, struct vc_request *request)
 		request->modify_qp.attr.dest_qpn = st->honest.victim.qpn;
 	if (request->op != VC_REG_MR && !change)
 		return;
+	request->reg_mr.mem_fd = 0; /* a number of this process, and so of an honest session */
 	if (at >= ARENA_BYTES)
 		*addr = (uintptr_t)arena + (at %= ARENA_BYTES);
 	/* What wraps around has to be refused. */

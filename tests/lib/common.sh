@@ -314,11 +314,12 @@ roced_stop() {
 	fi
 }
 
-# run_in NS CMD...: an ordinary verbs program on the roced of that namespace
+# run_in NS CMD...: an ordinary verbs program on the roced of that namespace; RUN_OPTIONS: more for roced-run
 run_in() {
 	local where=$1
 	shift
-	in_ns "$where" "$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@"
+	# shellcheck disable=SC2086
+	in_ns "$where" "$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" ${RUN_OPTIONS:-} "$@"
 }
 
 # ------------------------------------------------------------------ cases
@@ -328,8 +329,9 @@ run_in() {
 spawn_in() {
 	local where=$1 limit=$2 log=$3
 	shift 3
+	# shellcheck disable=SC2086
 	ip netns exec "$(ns "$where")" timeout -k 2 "$limit" \
-		"$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" "$@" >"$log" 2>"$log.err" &
+		"$roced_run_bin" --socket "$tmp_dir/roced-$where.sock" ${RUN_OPTIONS:-} "$@" >"$log" 2>"$log.err" &
 	spawned_pid=$!
 	pids+=("$spawned_pid")
 }

@@ -3,7 +3,7 @@
  * Clients that break every rule of the contract with the daemon (lib/verbs/verbs_contract.h), one process after
  * another: garbage on the control socket, objects without end, queues full of random work requests, random
  * stores to all of the shared memory, memory taken away while it is registered, descriptors where none belong,
- * exec() and fork() in the middle. Each is killed after a random time, wherever it is.
+ * exec() and fork() in the middle, files of all kinds offered as memory. Each is killed after a random time, wherever it is.
  *
  * usage: hostile_client SOCKET GID SECONDS SEED [ROLE...]      (GID: of an address of the daemon, 32 hex digits)
  */
@@ -335,6 +335,75 @@ static void role_memory(void)
 	}
 }
 
+/* A descriptor that is no sealed memfd, or one that is. */
+static int odd_file(int sealed)
+{
+	static const char *const paths[] = {"/dev/zero", "/proc/self/mem", "/proc/self/maps", "/dev/shm"};
+	int fd;
+
+	switch (below(5)) {
+	case 0:
+		return open(paths[below(4)], O_RDWR | O_CLOEXEC);
+	case 1:
+		fd = memfd_create("growing", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		if (ftruncate(fd, (off_t)(rnd() >> below(60))) != 0 && below(2) == 0)
+			close(fd);
+		return fd;
+	case 2:
+		fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		if (fd >= 0 && ftruncate(fd, MEMORY_BYTES) != 0)
+			close(fd);
+		return fd;
+	case 3:
+		return (int)rnd();
+	default:
+		return sealed;
+	}
+}
+
+/* Offers any file as memory, and takes the pages of one that is mapped away while data flows. */
+static void role_memfds(void)
+{
+	struct vc_request request = {0};
+	struct vc_reply reply;
+	struct context c;
+	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING), odd;
+
+	open_context(&c);
+	if (fd < 0 || ftruncate(fd, MEMORY_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+		_exit(1);
+	c.memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (c.memory == MAP_FAILED)
+		_exit(1);
+	memset(c.memory, 0x77, MEMORY_BYTES);
+	request.reg_mr.pd = c.pd;
+	request.reg_mr.access = 15;
+	request.reg_mr.addr = request.reg_mr.iova = (uintptr_t)c.memory;
+	request.reg_mr.bytes = MEMORY_BYTES;
+	request.reg_mr.mem_fd = (uint32_t)fd + 1;
+	must(ask(c.sock, &request, VC_REG_MR, &reply, NULL));
+	c.mr_key = reply.mr.key;
+	connect_qps(&c);
+	for (;;) {
+		post(&c);
+		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below(MEMORY_BYTES),
+			    1 + below(MEMORY_BYTES)) != 0)
+			_exit(1);
+		if (ftruncate(fd, below(MEMORY_BYTES)) == 0)
+			_exit(1);
+		odd = odd_file(fd);
+		request.reg_mr.mem_fd = (uint32_t)odd + 1;
+		request.reg_mr.mem_offset = rnd() >> below(64);
+		request.reg_mr.bytes = 1 + below(MEMORY_BYTES);
+		if (below(8) == 0)
+			(void)ask(c.sock, &request, VC_REG_MR, &reply, NULL);
+		if (odd != fd && odd > 2)
+			close(odd);
+		if (below(64) == 0)
+			connect_qps(&c);
+	}
+}
+
 /* ---- the control socket ---- */
 
 static void role_garbage(void)
@@ -483,7 +552,8 @@ static const struct role {
 } roles[] = {
 	{"rings", role_rings}, {"scribble", role_scribble}, {"memory", role_memory}, {"garbage", role_garbage},
 	{"requests", role_requests}, {"hoard", role_hoard}, {"dialers", role_dialers},
-	{"descriptors", role_descriptors}, {"exec", role_exec}, {"fork", role_fork}, {"half_closed", role_half_closed},
+	{"descriptors", role_descriptors}, {"memfds", role_memfds}, {"exec", role_exec}, {"fork", role_fork},
+	{"half_closed", role_half_closed},
 };
 #define N_ROLES (sizeof(roles) / sizeof(roles[0]))
 

@@ -47,6 +47,21 @@ static int check_memory(void *addr, size_t bytes, unsigned int access)
 	return 0;
 }
 
+/* There when the program runs on shared memory, see lib/alloc. */
+__attribute__((weak)) int roced_alloc_find(const void *addr, size_t bytes, int *fd, uint64_t *offset);
+
+/* Offers the daemon to map the memory, where that can be. */
+static void offer_memory(struct vc_request *req, void *addr, size_t bytes)
+{
+	uint64_t offset;
+	int fd;
+
+	if (roced_alloc_find == NULL || roced_alloc_find(addr, bytes, &fd, &offset) != 0)
+		return;
+	req->reg_mr.mem_fd = (uint32_t)fd + 1;
+	req->reg_mr.mem_offset = offset;
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct vc_request req = {.op = VC_REG_MR};
@@ -72,6 +87,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	req.reg_mr.addr = (uintptr_t)addr;
 	req.reg_mr.bytes = length;
 	req.reg_mr.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
+	offer_memory(&req, addr, length);
 	err = vcl_call(&vcl_context(pd->context)->conn, &req, &reply);
 	if (err != 0) {
 		free(mr);

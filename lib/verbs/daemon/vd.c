@@ -188,6 +188,8 @@ static void set_limits(struct vd_limits *limits)
 	limits->cm_timeout_ms = or_default(limits->cm_timeout_ms, 5000, 3600000);
 	if (limits->shm_bytes == 0)
 		limits->shm_bytes = 1ull << 30;
+	if (limits->mapped_bytes == 0)
+		limits->mapped_bytes = 16ull << 30;
 }
 
 static bool device_ok(const struct vd_device *device)
@@ -255,6 +257,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	vd->epoll_fd = -1;
 	vd->spare_fd = -1;
 	vd->listener.fd = -1;
+	vd_memfds_init(&vd->memfds);
 	TAILQ_INIT(&vd->sessions);
 	TAILQ_INIT(&vd->resolvings);
 	TAILQ_INIT(&vd->groups);
@@ -349,14 +352,31 @@ void vd_set_port_state(struct vd *vd, uint32_t device, bool up)
 	}
 }
 
+/* Of sessions that are there; those of others are in vd->stats. */
+static uint32_t faults_of(const struct vd_session *session)
+{
+	const struct vd_mr *mr;
+	uint32_t i = 0, n = 0;
+
+	while ((mr = vd_table_next(&session->mrs, &i)) != NULL) {
+		if (mr->map != NULL)
+			n += __atomic_load_n(&mr->map->fault, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
 void vd_stats(const struct vd *vd, struct vd_stats *stats)
 {
 	const struct vd_session *session;
 
 	*stats = vd->stats;
 	stats->shm_bytes_used = 0;
+	stats->mrs_mapped = vd->n_maps;
 	TAILQ_FOREACH(session, &vd->sessions, link)
-	stats->shm_bytes_used += session->shm.used_bytes;
+	{
+		stats->shm_bytes_used += session->shm.used_bytes;
+		stats->map_faults += faults_of(session);
+	}
 	for (uint32_t i = 0; i < vd->n_workers; i++) {
 		const struct vd_worker_counters *c = &vd->workers[i].counters;
 

@@ -69,6 +69,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_rd_atomic;            /* 128 */
 	uint32_t cm_timeout_ms;            /* 5000: CM response timeout offered and used */
 	uint64_t shm_bytes;                /* 1 GiB, sparse: address space of a context's shared memory */
+	uint64_t mapped_bytes;             /* 16 GiB per context: clients' memory that is mapped here */
 };
 
 struct vd_config {                         /* copied by vd_create() */
@@ -108,6 +109,12 @@ struct vd_env {
 	 * of a device, however many queue pairs attach to it. */
 	int (*join_group)(void *arg, uint32_t device, const struct wire_addr *group);
 	void (*leave_group)(void *arg, uint32_t device, const struct wire_addr *group);
+	/* From now on a fault of an access to the mapping at base (whole pages of page_bytes) does not end the
+	 * process: the access goes on in a page of zeros, and *fault is 1. -ENOSPC. NULL: not served, and
+	 * no client's memory is mapped. */
+	int (*map_watch)(void *arg, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t *fault);
+	/* The mapping at base is about to go. */
+	void (*map_forget)(void *arg, void *base);
 	/* Monotonic time. */
 	uint64_t (*now_ns)(void *arg);
 	/* One line for the log; level is that of syslog(3). May be NULL. Already rate limited. */
@@ -120,6 +127,10 @@ struct vd_stats {
 	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
 	uint32_t groups, members; /* multicast: of ports, of queue pairs */
 	uint64_t shm_bytes_used;
+	uint32_t mrs_mapped;      /* of mrs: those whose memory is mapped here */
+	uint64_t regs_mapped, regs_copied; /* regions registered: reached by mapping, by system call */
+	uint64_t map_refusals;    /* of regs_copied: a memfd was named and could not be used */
+	uint64_t map_faults;      /* mappings that failed: their memory was taken away */
 	uint64_t requests, bad_requests, refused_sessions;
 	uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
 };

@@ -80,6 +80,24 @@ static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
 	return (struct vc_shm_header *)(void *)shm->base;
 }
 
+/* ---- vd_map.c: clients' memory, mapped ---- */
+
+/* How memfds are told from all other files: by the mounts that only they are on. -1: there is none. */
+struct vd_memfds {
+	int mount, huge_mount;
+};
+
+struct vd;
+struct vd_map;
+struct vd_session;
+
+void vd_memfds_init(struct vd_memfds *memfds);
+/* Maps `bytes` at offset of the client's memfd `number`; *at is where offset lies. Negative errno: it cannot be. */
+int vd_map_make(struct vd_session *session, uint32_t number, uint64_t offset, uint64_t bytes,
+	struct vd_map **map, uint8_t **at);
+/* The transport does not use it any more. NULL is fine. */
+void vd_map_free(struct vd_session *session, struct vd_map *map);
+
 /* ---- objects ---- */
 
 struct vd_watch { /* a descriptor in the main thread's epoll */
@@ -87,8 +105,6 @@ struct vd_watch { /* a descriptor in the main thread's epoll */
 	void (*ready)(struct vd_watch *watch, uint32_t events);
 	void *arg;
 };
-
-struct vd_session;
 
 /* Messages for a client's socket that may be full: sent at once or remembered. Worker. */
 struct vd_note {
@@ -107,10 +123,18 @@ struct vd_pd {
 	uint32_t refs;
 };
 
+/* A client's memory, mapped. */
+struct vd_map {
+	uint8_t *base;
+	uint64_t bytes;
+	uint32_t fault; /* 1: the memory was taken away; see vd_env.map_watch */
+};
+
 struct vd_mr {
 	uint32_t handle, key;
 	struct vd_pd *pd;
 	bool on_demand; /* need not be mapped before it is used */
+	struct vd_map *map; /* NULL: reached by system call */
 };
 
 struct vd_mw {
@@ -223,6 +247,8 @@ struct vd_session {
 	uint32_t worker, device;
 	struct vd_shm shm;
 	uint32_t n_members;
+	uint32_t n_maps;
+	uint64_t mapped_bytes;
 	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
@@ -264,6 +290,8 @@ struct vd {
 	struct vd_watch listener;
 	struct vd_sessions sessions;
 	uint8_t *slots_used; /* max_sessions */
+	uint32_t n_maps;
+	struct vd_memfds memfds;
 	struct vd_resolvings resolvings;
 	struct vd_groups groups;
 	uint64_t random;

@@ -92,11 +92,65 @@ static int check_access(uint32_t access)
 	return 0;
 }
 
+/* How the transport gets to the memory: by a mapping if the client offers one that can be had. */
+static int reach(struct vd_session *session, const struct vc_request *request, struct vd_mr *mr,
+	struct tp_mr_attr *attr)
+{
+	uint8_t *at = NULL;
+
+	if (request->reg_mr.mem_fd != 0 && vd_map_make(session, request->reg_mr.mem_fd - 1, request->reg_mr.mem_offset,
+		request->reg_mr.bytes, &mr->map, &at) == 0) {
+		attr->direct = at;
+		attr->fault = &mr->map->fault;
+		return 0;
+	}
+	if ((request->reg_mr.access & ACCESS_ON_DEMAND) != 0)
+		return 0;
+	return is_mapped(session, request->reg_mr.addr, request->reg_mr.bytes) ? 0 : -EFAULT;
+}
+
+static void count_mr(struct vd_session *session, const struct vc_request *request, const struct vd_mr *mr)
+{
+	struct vd_stats *stats = &session->vd->stats;
+
+	stats->mrs++;
+	if (mr->map != NULL) {
+		stats->regs_mapped++;
+		return;
+	}
+	stats->regs_copied++;
+	if (request->reg_mr.mem_fd != 0)
+		stats->map_refusals++;
+}
+
+static int make_mr(struct vd_session *session, const struct vc_request *request, struct vd_pd *pd, struct vd_mr *mr)
+{
+	struct mr_call call = {.session = session,
+		.attr = {
+			.pd = pd->number,
+			.access = request->reg_mr.access & ACCESS_SERVED,
+			.iova = request->reg_mr.iova,
+			.addr = request->reg_mr.addr,
+			.bytes = request->reg_mr.bytes,
+			.as = session,
+		}};
+	int err = reach(session, request, mr, &call.attr);
+
+	if (err != 0)
+		return err;
+	vd_call(session, mr_create_call, &call);
+	if (call.err != 0) {
+		vd_map_free(session, mr->map);
+		return call.err;
+	}
+	mr->key = call.key;
+	return 0;
+}
+
 int vd_op_reg_mr(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_pd *pd = vd_table_get(&session->pds, request->reg_mr.pd);
-	struct mr_call call = {.session = session};
 	struct vd_mr *mr;
 	int err;
 
@@ -105,34 +159,22 @@ int vd_op_reg_mr(
 	err = check_access(request->reg_mr.access);
 	if (err != 0)
 		return err;
-	if ((request->reg_mr.access & ACCESS_ON_DEMAND) == 0 &&
-		!is_mapped(session, request->reg_mr.addr, request->reg_mr.bytes))
-		return -EFAULT;
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
 	err = vd_table_add(&session->mrs, mr, &mr->handle);
 	if (err != 0)
 		goto free_mr;
-	call.attr = (struct tp_mr_attr){
-		.pd = pd->number,
-		.access = request->reg_mr.access & ACCESS_SERVED,
-		.iova = request->reg_mr.iova,
-		.addr = request->reg_mr.addr,
-		.bytes = request->reg_mr.bytes,
-		.as = session,
-	};
-	vd_call(session, mr_create_call, &call);
-	err = call.err;
+	err = make_mr(session, request, pd, mr);
 	if (err != 0)
 		goto del_handle;
-	mr->key = call.key;
 	mr->pd = pd;
 	mr->on_demand = (request->reg_mr.access & ACCESS_ON_DEMAND) != 0;
 	pd->refs++;
-	session->vd->stats.mrs++;
+	count_mr(session, request, mr);
 	answer->reply.mr.handle = mr->handle;
 	answer->reply.mr.key = mr->key;
+	answer->reply.mr.mapped = mr->map != NULL;
 	return 0;
 
 del_handle:
@@ -175,8 +217,14 @@ static int check_change(struct vd_session *session, const struct vd_mr *mr, cons
 		       : -EFAULT;
 }
 
-static void changed(struct vd_mr *mr, struct vd_pd *pd, const struct vc_request *request)
+static void changed(
+	struct vd_session *session, struct vd_mr *mr, struct vd_pd *pd, const struct vc_request *request)
 {
+	/* Other memory is reached by system call: it is not offered with this request. */
+	if ((request->rereg_mr.flags & TP_MR_TRANSLATION) != 0) {
+		vd_map_free(session, mr->map);
+		mr->map = NULL;
+	}
 	if ((request->rereg_mr.flags & TP_MR_ACCESS) != 0)
 		mr->on_demand = (request->rereg_mr.access & ACCESS_ON_DEMAND) != 0;
 	if ((request->rereg_mr.flags & TP_MR_PD) == 0)
@@ -212,7 +260,7 @@ int vd_op_rereg_mr(
 	vd_call(session, mr_change_call, &call);
 	if (call.err != 0)
 		return call.err; /* -EBUSY: windows are bound to it */
-	changed(mr, pd, request);
+	changed(session, mr, pd, request);
 	answer->reply.mr.handle = mr->handle;
 	answer->reply.mr.key = mr->key;
 	return 0;
@@ -231,6 +279,7 @@ int vd_op_dereg_mr(
 	vd_call(session, mr_destroy_call, &call);
 	if (call.err != 0)
 		return call.err; /* -EBUSY: windows are bound to it */
+	vd_map_free(session, mr->map);
 	vd_table_del(&session->mrs, mr->handle);
 	mr->pd->refs--;
 	session->vd->stats.mrs--;

@@ -59,6 +59,7 @@ void vd_objects_free(struct vd_session *session)
 	struct vd *vd = session->vd;
 	struct vd_qp *qp;
 	struct vd_ah *ah;
+	struct vd_mr *mr;
 	uint32_t i;
 
 	vd_call(session, worker_call, session);
@@ -70,6 +71,8 @@ void vd_objects_free(struct vd_session *session)
 		vd_release_link(vd, ah->link);
 	for (i = 0; (channel = vd_table_next(&session->comp_channels, &i)) != NULL;)
 		close(channel->fd);
+	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
+		vd_map_free(session, mr->map);
 	vd->stats.qps -= free_all(&session->qps);
 	vd->stats.srqs -= free_all(&session->srqs);
 	vd->stats.mrs -= free_all(&session->mrs);

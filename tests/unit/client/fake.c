@@ -507,6 +507,8 @@ static bool serve_simple(struct fake *f, struct fake_session *s, const struct vc
 		return true;
 	case VC_REG_MR:
 		f->mrs++;
+		f->mem_fd = q->reg_mr.mem_fd;
+		f->mem_offset = q->reg_mr.mem_offset;
 		r->mr.handle = r->mr.key = 0x1000 + f->mrs;
 		return true;
 	case VC_REREG_MR:

@@ -83,6 +83,8 @@ struct fake {
 	struct vc_av av;                   /* of the last address handle */
 	struct vc_request rereg;           /* the last change of a region */
 	struct tp_send_wqe key_work;       /* the last request that worked on keys */
+	uint32_t mem_fd;                   /* offered with the last region, as its request says */
+	uint64_t mem_offset;
 	uint32_t wakeups;                  /* times a client wrote the eventfd */
 };
 

@@ -163,6 +163,49 @@ static void test_copy_fails(void **state)
 	}
 }
 
+/* A mapping that failed: what is asked of its owner fails as a copy by system call would, at either end. */
+static void test_mapping_fails(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		enum tp_wc_status local, remote;
+	} ops[] = {
+		{TP_WR_WRITE, TP_WC_LOC_PROT_ERR, TP_WC_REM_OP_ERR},
+		{TP_WR_READ, TP_WC_LOC_PROT_ERR, TP_WC_REM_OP_ERR},
+		{TP_WR_FETCH_ADD, TP_WC_LOC_PROT_ERR, TP_WC_REM_OP_ERR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(ops) / sizeof(ops[0]); i++) {
+		struct hx_world *w = make(false);
+		struct hx_side *s = &w->side[i & 1];
+		struct tp_send_wqe wqe = wqe_of(w, ops[i / 2].opcode);
+		struct tp_sge sge = {HX_IOVA, 8, w->side[0].key};
+		uint32_t fault = 0, key;
+		struct tp_mr_attr attr = {.pd = HX_PD,
+			.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ |
+				TP_ACCESS_REMOTE_ATOMIC,
+			.iova = HX_IOVA, .addr = (uintptr_t)s->mem, .bytes = 4096, .as = s, .direct = s->mem,
+			.fault = &fault};
+		uint64_t id;
+
+		assert_int_equal(tp_mr_create(s->tp, &attr, &key), 0);
+		if ((i & 1) == 0)
+			sge.lkey = key;
+		else
+			wqe.rkey = key;
+		id = hx_post_raw(requester(w), &wqe, &sge, 1);
+		hx_run(w, HX_S);
+		hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+		fault = 1;
+		id = hx_post_raw(requester(w), &wqe, &sge, 1);
+		hx_run(w, HX_S);
+		hx_expect(&w->side[0].send_cq, id, (i & 1) == 0 ? ops[i / 2].local : ops[i / 2].remote);
+		hx_expect_none(w);
+		hx_free(w);
+	}
+}
+
 /* One queue pair's failed write is not another's. */
 static void test_copy_fails_for_one_only(void **state)
 {
@@ -478,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_region_gone_while_sending),
 		cmocka_unit_test(test_region_gone_while_reading),
 		cmocka_unit_test(test_copy_fails),
+		cmocka_unit_test(test_mapping_fails),
 		cmocka_unit_test(test_copy_fails_for_one_only),
 		cmocka_unit_test(test_bad_operations),
 		cmocka_unit_test(test_bad_inline),

@@ -123,6 +123,28 @@ static void env_leave_group(void *arg, uint32_t device, const struct wire_addr *
 	w->leaves++;
 }
 
+static int env_map_watch(void *arg, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t *fault)
+{
+	struct wx_world *w = arg;
+
+	assert_int_equal((uintptr_t)base % page_bytes, 0);
+	assert_int_equal(bytes % page_bytes, 0);
+	assert_int_equal(*fault, 0);
+	if (w->map_error != 0)
+		return w->map_error;
+	w->maps++;
+	w->last_fault = fault;
+	return 0;
+}
+
+static void env_map_forget(void *arg, void *base)
+{
+	struct wx_world *w = arg;
+
+	assert_non_null(base);
+	w->maps--;
+}
+
 static uint64_t env_now_ns(void *arg)
 {
 	return ((struct wx_world *)arg)->now_ns;
@@ -346,6 +368,8 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 		.send_mad = env_send_mad,
 		.join_group = env_join_group,
 		.leave_group = env_leave_group,
+		.map_watch = env_map_watch,
+		.map_forget = env_map_forget,
 		.now_ns = env_now_ns,
 		.log = env_log,
 	};

@@ -60,6 +60,9 @@ struct wx_world {
 	uint32_t joins, leaves; /* of groups */
 	int join_error;
 	struct wire_addr joined, left; /* the last ones */
+	uint32_t maps;        /* of clients' memory */
+	int map_error;
+	uint32_t *last_fault; /* of the last one made */
 	struct rte_mbuf *frames[WX_MAX_QUEUE];
 	uint32_t n_frames;
 	bool drop_frames;
