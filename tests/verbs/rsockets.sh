@@ -23,8 +23,8 @@ for b in $B4 $B6; do
 	stream "rstream -T n -T v -C 100 -S 300" $b
 	stream "riostream -C 100 -S 1000" $b
 done
-stream "rstream -T b" $B4
-stream "rstream -T a -S all" $B6
+stream "rstream -T b -T v -I 200 -C 20 -S 64" $B4
+stream "rstream -T a -T v -I 2 -C 200 -S 200000" $B6
 stream "rstream -T r -C 10 -S 1000" $B4
 stream "rstream -i 0 -C 100 -S 64" $B4
 stream "rstream -i 200 -C 100 -S 200" $B4
@@ -33,7 +33,7 @@ stream "rstream -k 1 -T b -C 100 -S 1000" $B4
 stream "rstream -I 3 -C 1 -S 30000000 -T b -T v" $B4
 stream "riostream -T b -T v -C 50 -S 100000" $B4
 stream "riostream -T a -T v -C 50 -S 3000" $B4
-stream "riostream -S all" $B6
+stream "riostream -T b -T v -I 20 -C 5 -S 65536" $B6
 
 finish_daemons() {
 	roced_stop A

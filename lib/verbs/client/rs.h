@@ -80,8 +80,8 @@ struct rs_stream {
 	struct rdma_cm_id *id;
 	struct rs_request *requests;       /* oldest first */
 	struct ibv_comp_channel *comp;
-	struct ibv_cq *cq;
-	bool armed;                        /* a completion will raise an event that nobody has read */
+	struct ibv_cq *recv_cq, *send_cq;  /* two, as one's own sends should not wake who waits for the peer */
+	bool recv_armed, send_armed;       /* a completion will raise an event that nobody has read */
 	uint32_t idle;                     /* times nothing was found; the CM is looked at now and then */
 
 	uint8_t *send_buf, *recv_buf;
@@ -196,6 +196,8 @@ ssize_t rs_stream_send(struct rs_sock *rs, const struct iovec *iov, int n, int f
 /* Puts bytes into the send ring, or inline, and posts them for a place at the peer. Bytes taken or -errno. */
 ssize_t rs_stream_put(struct rs_sock *rs, const void *buf, uint32_t want, enum rs_op op, uint64_t addr, uint32_t key);
 bool rs_has_room(const struct rs_sock *rs);
+/* Only a completed send lets it go on. */
+bool rs_awaits_sends(const struct rs_sock *rs);
 int rs_why_not_writable(const struct rs_sock *rs);
 int rs_stream_shutdown(struct rs_sock *rs, int how);
 

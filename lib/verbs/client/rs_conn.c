@@ -116,7 +116,7 @@ static int failure_errno(const struct rdma_cm_event *ev)
 
 static void disconnected(struct rs_sock *rs)
 {
-	if (rs->st.cq != NULL)
+	if (rs->st.recv_cq != NULL)
 		rs_cq_process(rs);
 	rs_lost(rs);
 }

@@ -165,14 +165,15 @@ static void complete(struct rs_sock *rs, const struct ibv_wc *wc)
 	received(rs, wc);
 }
 
-void rs_cq_process(struct rs_sock *rs)
+/* True: there were some. */
+static bool drain(struct rs_sock *rs, struct ibv_cq *cq)
 {
 	struct ibv_wc wc[BURST];
 	bool moved = false;
 	int i, n;
 
 	do {
-		n = ibv_poll_cq(rs->st.cq, BURST, wc);
+		n = ibv_poll_cq(cq, BURST, wc);
 		for (i = 0; i < n; i++)
 			complete(rs, &wc[i]);
 		moved = moved || n > 0;
@@ -181,6 +182,15 @@ void rs_cq_process(struct rs_sock *rs)
 	} while (n == BURST);
 	if (n < 0)
 		rs_fail(rs, EIO);
+	return moved;
+}
+
+/* Sends first: one that failed says why, flushed receives only follow. */
+void rs_cq_process(struct rs_sock *rs)
+{
+	bool moved = drain(rs, rs->st.send_cq);
+
+	moved = drain(rs, rs->st.recv_cq) || moved;
 	rs_send_updates(rs);
 	if (!moved)
 		return;

@@ -36,6 +36,11 @@ bool rs_has_room(const struct rs_sock *rs)
 	return out->slots != 0 && rs_send_free(out) >= LOW_WATER_BYTES;
 }
 
+bool rs_awaits_sends(const struct rs_sock *rs)
+{
+	return !rs_has_room(rs) || rs->st.out.ctrl_slots == 0 || rs->state != RS_CONNECTED || rs->st.self_done;
+}
+
 static bool can_send_data(struct rs_sock *rs)
 {
 	refresh_target(&rs->st);

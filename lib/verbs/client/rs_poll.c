@@ -23,7 +23,8 @@ struct poller {
 
 static short stream_events(struct rs_sock *rs)
 {
-	bool over = rs->state == RS_ENDED || rs->state == RS_FAILED;
+	/* With bytes still to be read the end is not there yet. */
+	bool over = rs->state >= RS_ENDED && rs_recv_avail(&rs->st.in) == 0;
 	short ev = 0;
 
 	if (rs->state == RS_LISTENING)
@@ -34,7 +35,7 @@ static short stream_events(struct rs_sock *rs)
 	ev |= rs_writable(rs) ? POLLOUT | POLLWRNORM : 0;
 	ev |= rs->st.peer_done ? POLLRDHUP : 0;
 	ev |= over ? POLLHUP : 0;
-	ev |= rs->state == RS_FAILED ? POLLERR : 0;
+	ev |= over && rs->state == RS_FAILED ? POLLERR : 0;
 	return ev;
 }
 

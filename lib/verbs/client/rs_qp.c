@@ -79,10 +79,12 @@ static int make_queues(struct rs_sock *rs)
 	flags = fcntl(st->comp->fd, F_GETFL);
 	if (fcntl(st->comp->fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return -errno;
-	st->cq = ibv_create_cq(st->id->verbs, (int)(st->send_depth + st->recv_depth), rs, st->comp, 0);
-	if (st->cq == NULL)
+	attr.recv_cq = st->recv_cq = ibv_create_cq(st->id->verbs, (int)st->recv_depth, rs, st->comp, 0);
+	if (st->recv_cq == NULL)
 		return -errno;
-	attr.send_cq = attr.recv_cq = st->cq;
+	attr.send_cq = st->send_cq = ibv_create_cq(st->id->verbs, (int)st->send_depth, rs, st->comp, 0);
+	if (st->send_cq == NULL)
+		return -errno;
 	if (rdma_create_qp(st->id, st->id->pd, &attr) == 0)
 		return 0;
 	/* A device with less room for inline data than was asked for still sends our tables' entries. */
@@ -122,8 +124,10 @@ void rs_qp_free(struct rs_sock *rs)
 	if (st->id != NULL && st->id->qp != NULL)
 		rdma_destroy_qp(st->id);
 	rs_free_mappings(rs);
-	if (st->cq != NULL)
-		(void)ibv_destroy_cq(st->cq);
+	if (st->send_cq != NULL)
+		(void)ibv_destroy_cq(st->send_cq);
+	if (st->recv_cq != NULL)
+		(void)ibv_destroy_cq(st->recv_cq);
 	if (st->comp != NULL)
 		(void)ibv_destroy_comp_channel(st->comp);
 	free_memory(st->send_mr, st->send_buf);

@@ -99,22 +99,32 @@ void rs_process(struct rs_sock *rs, bool thoroughly)
 		rs_dgram_process(rs, thoroughly);
 		return;
 	}
-	if (rs->st.cq != NULL)
+	if (rs->st.send_cq != NULL)
 		rs_cq_process(rs);
 	if (thoroughly || rs_is_connecting(rs) || rs->st.idle++ % IDLE_LOOKS == 0)
 		rs_cm_process(rs);
 }
 
+static bool arm_cq(struct rs_sock *rs, struct ibv_cq *cq)
+{
+	if (ibv_req_notify_cq(cq, 0) != 0)
+		rs_fail(rs, EIO);
+	return true;
+}
+
 bool rs_arm(struct rs_sock *rs)
 {
+	bool any = false;
+
 	if (rs->type == SOCK_DGRAM)
 		return rs_dgram_arm(rs);
-	if (rs->st.cq == NULL || rs->st.armed)
+	if (rs->st.send_cq == NULL)
 		return false;
-	if (ibv_req_notify_cq(rs->st.cq, 0) != 0)
-		rs_fail(rs, EIO);
-	rs->st.armed = true;
-	return true;
+	if (!rs->st.recv_armed)
+		any = rs->st.recv_armed = arm_cq(rs, rs->st.recv_cq);
+	if (!rs->st.send_armed && rs_awaits_sends(rs))
+		any = rs->st.send_armed = arm_cq(rs, rs->st.send_cq);
+	return any;
 }
 
 void rs_disarm(struct rs_sock *rs)
@@ -128,7 +138,10 @@ void rs_disarm(struct rs_sock *rs)
 	}
 	while (rs->st.comp != NULL && ibv_get_cq_event(rs->st.comp, &cq, &context) == 0) {
 		ibv_ack_cq_events(cq, 1);
-		rs->st.armed = false;
+		if (cq == rs->st.recv_cq)
+			rs->st.recv_armed = false;
+		else
+			rs->st.send_armed = false;
 	}
 }
 
