@@ -35,9 +35,69 @@ stream "riostream -T b -T v -C 50 -S 100000" $B4
 stream "riostream -T a -T v -C 50 -S 3000" $B4
 stream "riostream -T b -T v -I 20 -C 5 -S 65536" $B6
 
-finish_daemons() {
-	roced_stop A
-	roced_stop B
-	finish
+# copies ADDRESS: a file over rcopy arrives whole. Its server does not end by itself.
+copies() {
+	local from="$tmp_dir/from" to="$tmp_dir/to" server rc=0
+	head -c 20000003 /dev/urandom >"$from"
+	spawn_in B 40 "$tmp_dir/server.log" rcopy
+	server=$spawned_pid
+	server_settles B rcopy
+	run_in A timeout 30 rcopy "$from" "$1:$to" || rc=1
+	cmp "$from" "$to" || rc=1
+	end_pid "$server"
+	forget_pid "$server"
+	return $rc
 }
-finish_daemons
+check "rcopy to $B4, contents compared" copies $B4
+
+# ------------------------------------------------------------------ programs for TCP
+
+preload=$(find /usr/lib -name librspreload.so -path '*/rsocket/*' 2>/dev/null | head -n 1)
+# over_preload NAME ENVIRONMENT 'OPTIONS'
+over_preload() {
+	local run="env $2 LD_PRELOAD=$preload rstream $3 -T b -T v -C 50 -S 5000"
+	[ -n "$preload" ] || { skip "$1" "there is no librspreload"; return; }
+	cm_pair "$1" 40 "$run -b $B4" "$run -s $B4"
+}
+over_preload "preloaded rstream -T s" NO=1 "-T s"
+
+# What follows meets over the kernel's TCP or UDP first: it gets the devices' addresses on the side channel.
+for n in A B; do
+	[ $n = A ] && four=$A4 six=$A6 || four=$B4 six=$B6
+	ip -n "$(ns $n)" addr add "$four/24" dev side
+	ip -n "$(ns $n)" addr add "$six/64" dev side nodad
+done
+
+roce_packets() {
+	local var=roced_pid_B
+	kill -USR1 "${!var}"
+	sleep 0.3
+	tac "$tmp_dir/roced-B.log" | grep -m 1 -o 'rx_pkts [0-9]*' | cut -d' ' -f2
+}
+# over_roce NAME LEAST CASE...: and so many packets of it reach the other daemon
+over_roce() {
+	local name=$1 least=$2 before after
+	shift 2
+	wanted "$name" || return 0
+	before=$(roce_packets)
+	"$@"
+	after=$(roce_packets)
+	check "$name goes over RoCE" test $((after - before)) -ge "$least"
+}
+
+# The server's child takes the connection over: until then both ends talk TCP.
+[ -z "$preload" ] || over_roce "preloaded rstream -T f" 100 \
+	over_preload "preloaded rstream -T f, the server forks" RDMAV_FORK_SAFE=1 "-T f"
+
+# ------------------------------------------------------------------ datagrams
+
+# datagrams 'options' ADDRESS: udpong's server does not end by itself
+datagrams() { served "udpong $1 to $2" 40 1 "udpong $1 -b $2" "udpong $1 -s $2"; }
+over_roce "udpong -C 100 -S 500" 90 datagrams "-C 100 -S 500" $B4
+over_roce "udpong -T a -C 100 -S 700" 90 datagrams "-T a -C 100 -S 700" $B6
+datagrams "-T b -C 100 -S 1500" $B6
+datagrams "-T n -C 1000 -S 64" $B4
+
+roced_stop A
+roced_stop B
+finish
