@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "rs_flow.h"
-#include "rs_wire.h"
+#include "vcl_rs_flow.h"
+#include "vcl_rs_wire.h"
 
 /* Bits 31:29 are the operation, bits 28:0 its value. */
 static void test_immediate(void **state)

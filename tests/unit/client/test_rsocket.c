@@ -9,7 +9,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
 
-#include "rs_wire.h"
+#include "vcl_rs_wire.h"
 
 #define PORT 7471
 

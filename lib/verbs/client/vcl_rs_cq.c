@@ -2,7 +2,7 @@
 /* What a stream posts, and what comes of it. */
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define BURST 16
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rs_dgram.h"
+#include "vcl_rs_dgram.h"
 
 #define MAX_WAITING 256                    /* datagrams that came over UDP and nobody has read */
 #define MAX_AT_ONCE 16                     /* taken from UDP in one go */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "rs_dgram.h"
+#include "vcl_rs_dgram.h"
 
 #define MAX_SLOTS 1024
 #define HOP_LIMIT 64

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 /* ---- ours ---- */
 

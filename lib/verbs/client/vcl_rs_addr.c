@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 socklen_t rs_addr_bytes(const struct sockaddr *addr)
 {

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define READ_ONLY 1                        /* not to be set */
 #define SIZES     2                        /* of queues and tables: not once there are some */

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define FDS_EACH 2                         /* descriptors of a socket to sleep on, at most */
 #define MAX_FDS  65536

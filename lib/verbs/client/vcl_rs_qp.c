@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define MIN_DEPTH 16
 #define MIN_RING_BYTES 4096

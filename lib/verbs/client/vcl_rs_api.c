@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 static ssize_t receive(int socket, const struct iovec *iov, size_t n, int flags, struct sockaddr *src,
 	socklen_t *addrlen, int *msg_flags)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 /* The API has no handle for the library, so this state is the process'. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define RESOLVE_TIMEOUT_MS 2000
 #define RETRIES 7                          /* the most; as RNR retries it means for ever (IB 9.7.5.2.8) */

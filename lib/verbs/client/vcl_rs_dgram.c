@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "rs_dgram.h"
+#include "vcl_rs_dgram.h"
 
 int rs_dgram_open(struct rs_sock *rs)
 {

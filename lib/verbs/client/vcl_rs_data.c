@@ -2,7 +2,7 @@
 /* The bytes of a stream, and its ends. */
 #include <string.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define MAX_MESSAGE_BYTES (64 * 1024)
 #define LOW_WATER_BYTES   2048             /* with less room a socket is not writable */

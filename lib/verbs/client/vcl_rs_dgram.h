@@ -3,7 +3,7 @@
 #ifndef RS_DGRAM_H
 #define RS_DGRAM_H
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define RS_DG_SLOT_BYTES 2048              /* header and datagram */
 #define RS_DG_GRH_BYTES  40
@@ -55,7 +55,7 @@ struct rs_dgram {
 	struct rs_dg_msg *first, **last;   /* to be read */
 };
 
-/* ---- rs_dgram_qp.c ---- */
+/* ---- vcl_rs_dgram_qp.c ---- */
 /* The queue pair for what leaves from an address, made on first use. NULL: no device has the address. */
 struct rs_dg_qp *rs_dg_qp_for(struct rs_sock *rs, const struct sockaddr_storage *src);
 void rs_dg_qp_free(struct rs_dg_qp *qp);
@@ -64,7 +64,7 @@ int rs_dg_qp_repost(struct rs_dg_qp *qp, uint32_t slot);
 struct ibv_ah *rs_dg_qp_ah(struct rs_dg_qp *qp, const struct sockaddr_storage *to);
 ssize_t rs_dg_qp_send(struct rs_dg_qp *qp, const struct rs_dg_peer *peer, const struct iovec *iov, int n, size_t bytes);
 
-/* ---- rs_dgram_udp.c ---- */
+/* ---- vcl_rs_dgram_udp.c ---- */
 struct rs_dg_peer *rs_dg_peer(struct rs_sock *rs, const struct sockaddr_storage *addr);
 void rs_dg_free_peers(struct rs_dgram *dg);
 ssize_t rs_dg_udp_send(struct rs_sock *rs, const struct rs_dg_peer *peer, const struct iovec *iov, int n,
@@ -72,7 +72,7 @@ ssize_t rs_dg_udp_send(struct rs_sock *rs, const struct rs_dg_peer *peer, const 
 void rs_dg_udp_process(struct rs_sock *rs);
 bool rs_dg_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
-/* ---- rs_dgram.c ---- */
+/* ---- vcl_rs_dgram.c ---- */
 void rs_dg_enqueue(struct rs_dgram *dg, struct rs_dg_msg *msg);
 
 #endif

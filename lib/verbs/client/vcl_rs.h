@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "rs_flow.h"
-#include "rs_wire.h"
+#include "vcl_rs_flow.h"
+#include "vcl_rs_wire.h"
 
 #define RS_NEVER INT64_MAX                 /* a deadline */
 
@@ -129,7 +129,7 @@ static inline int64_t rs_result(int64_t negative)
 	return -1;
 }
 
-/* ---- rs_table.c: numbers to sockets ---- */
+/* ---- vcl_rs_table.c: numbers to sockets ---- */
 struct rs_sock *rs_sock_new(int family, int type, const struct rs_options *opt);
 /* Gives the socket its number. The table holds a reference. 0 or a negative errno. */
 int rs_table_add(struct rs_sock *rs);
@@ -140,7 +140,7 @@ struct rs_sock *rs_get_locked(int fd);
 void rs_put(struct rs_sock *rs);
 void rs_unlock_put(struct rs_sock *rs);
 
-/* ---- rs_wait.c ---- */
+/* ---- vcl_rs_wait.c ---- */
 int64_t rs_now_ns(void);
 /* The calling thread's eventfd or a negative errno. */
 int rs_thread_event(void);
@@ -160,20 +160,20 @@ void rs_disarm(struct rs_sock *rs);
 int rs_wait_until(struct rs_sock *rs, bool (*ready)(struct rs_sock *), bool nonblock, int64_t deadline_ns);
 void rs_fail(struct rs_sock *rs, int err);
 
-/* ---- rs_conn.c: a stream's connection ---- */
+/* ---- vcl_rs_conn.c: a stream's connection ---- */
 int rs_stream_open(struct rs_sock *rs);
 void rs_stream_free(struct rs_sock *rs);
 void rs_cm_process(struct rs_sock *rs);
 bool rs_is_connecting(const struct rs_sock *rs);
 
-/* ---- rs_qp.c: a stream's queues and memory ---- */
+/* ---- vcl_rs_qp.c: a stream's queues and memory ---- */
 int rs_qp_make(struct rs_sock *rs);
 void rs_qp_free(struct rs_sock *rs);
 void rs_qp_describe(const struct rs_sock *rs, struct rs_conn_data *out);
 void rs_qp_connected(struct rs_sock *rs, const struct rs_peer *peer);
 int rs_qp_post_recvs(struct rs_sock *rs);
 
-/* ---- rs_cq.c: what a stream posts and completes ---- */
+/* ---- vcl_rs_cq.c: what a stream posts and completes ---- */
 #define RS_WR_RECV (1ull << 63)
 void rs_cq_process(struct rs_sock *rs);
 /* Posts a write of at most one element; imm is told to the peer unless its operation is RS_OP_WRITE. */
@@ -188,7 +188,7 @@ void rs_lost(struct rs_sock *rs);
 int64_t rs_keepalive_due_ns(const struct rs_sock *rs);
 void rs_keepalive(struct rs_sock *rs);
 
-/* ---- rs_data.c: a stream's bytes ---- */
+/* ---- vcl_rs_data.c: a stream's bytes ---- */
 bool rs_readable(struct rs_sock *rs);      /* bytes, an end or a failure */
 bool rs_writable(struct rs_sock *rs);      /* room, an end or a failure */
 ssize_t rs_stream_recv(struct rs_sock *rs, const struct iovec *iov, int n, int flags);
@@ -201,12 +201,12 @@ bool rs_awaits_sends(const struct rs_sock *rs);
 int rs_why_not_writable(const struct rs_sock *rs);
 int rs_stream_shutdown(struct rs_sock *rs, int how);
 
-/* ---- rs_iomap.c ---- */
+/* ---- vcl_rs_iomap.c ---- */
 /* Tells the peer of new mappings, as credits allow. */
 void rs_tell_mappings(struct rs_sock *rs);
 void rs_free_mappings(struct rs_sock *rs);
 
-/* ---- rs_dgram.c, rs_dgram_qp.c ---- */
+/* ---- vcl_rs_dgram.c, vcl_rs_dgram_qp.c ---- */
 int rs_dgram_open(struct rs_sock *rs);
 void rs_dgram_free(struct rs_sock *rs);
 int rs_dgram_connect(struct rs_sock *rs, const struct sockaddr *addr, socklen_t addrlen);
@@ -221,10 +221,10 @@ ssize_t rs_dgram_recv(struct rs_sock *rs, const struct iovec *iov, int n, int fl
 ssize_t rs_dgram_send(struct rs_sock *rs, const struct iovec *iov, int n, int flags, const struct sockaddr *dst,
 	socklen_t addrlen);
 
-/* ---- rs_opt.c ---- */
+/* ---- vcl_rs_opt.c ---- */
 extern const struct rs_options rs_default_options;
 
-/* ---- rs_addr.c ---- */
+/* ---- vcl_rs_addr.c ---- */
 /* As getsockname() stores an address: cut to *bytes, which becomes its whole length. */
 void rs_store_addr(const struct sockaddr *from, struct sockaddr *to, socklen_t *bytes);
 socklen_t rs_addr_bytes(const struct sockaddr *addr);

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rs.h"
+#include "vcl_rs.h"
 
 #define NS_PER_MS 1000000
 #define IDLE_LOOKS 64                      /* looks without result between two at the connection manager */
