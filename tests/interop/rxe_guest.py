@@ -26,7 +26,7 @@ from pathlib import Path
 PROGRAMS = """
 ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_atomic_bw
 ib_atomic_lat rping ucmatose udaddy rdma_server rdma_client cmtime ibv_rc_pingpong
-ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_devinfo ibv_devices rdma ip tc tcpdump
+ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_devinfo ibv_devices rstream riostream rcopy rdma ip tc tcpdump
 ethtool ping
 """.split()
 BOOT_MODULES = """
