@@ -266,6 +266,12 @@ static int take_request(struct rs_sock *rs, struct rs_request *r)
 	return rdma_accept(rs->st.id, &param) != 0 ? -errno : 0;
 }
 
+/* What raccept() says; other failures are of the one peer, which took its request back. */
+static bool is_our_trouble(int err)
+{
+	return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -ENOSPC || err == -EIO;
+}
+
 /* The new socket's number, 0: the request came to nothing, or a negative errno. */
 static int accept_request(struct rs_sock *listener, struct sockaddr *addr, socklen_t *addrlen)
 {
@@ -291,7 +297,7 @@ static int accept_request(struct rs_sock *listener, struct sockaddr *addr, sockl
 		err = rs->fd;
 	}
 	rs_put(rs);
-	return err == -ECONNRESET || err == -EINVAL ? 0 : err; /* the peer took it back */
+	return err > 0 || is_our_trouble(err) ? err : 0;
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)

@@ -163,7 +163,7 @@ static int sleep_in(struct poller *p)
 	rc = ppoll(p->sleep, p->n_sleep, timeout, NULL);
 	err = rc < 0 ? -errno : 0;
 	if (rc > 0 && p->sleep[0].revents != 0)
-		(void)!read(event_fd, &count, sizeof(count)); /* another thread of this number space may not read it */
+		(void)!read(event_fd, &count, sizeof(count));
 	leave(p);
 	return err;
 }

@@ -10,6 +10,22 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rs_sock **table;
 static int table_size;
 
+static void lock_table(void)
+{
+	pthread_mutex_lock(&table_lock);
+}
+
+static void unlock_table(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* A child must not inherit the lock from a thread that is not there to release it. */
+static void register_fork(void)
+{
+	(void)pthread_atfork(lock_table, unlock_table, unlock_table);
+}
+
 struct rs_sock *rs_sock_new(int family, int type, const struct rs_options *opt)
 {
 	struct rs_sock *rs = calloc(1, sizeof(*rs));
@@ -122,6 +138,7 @@ static bool table_remove(struct rs_sock *rs)
 
 int rsocket(int domain, int type, int protocol)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), err;
 	struct rs_sock *rs;
 
@@ -130,6 +147,7 @@ int rsocket(int domain, int type, int protocol)
 	if ((kind != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) &&
 		(kind != SOCK_DGRAM || (protocol != 0 && protocol != IPPROTO_UDP)))
 		return (int)rs_result(-EPROTONOSUPPORT);
+	pthread_once(&once, register_fork);
 	rs = rs_sock_new(domain, kind, &rs_default_options);
 	if (rs == NULL)
 		return (int)rs_result(-ENOMEM);
