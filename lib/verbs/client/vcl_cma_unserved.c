@@ -4,12 +4,12 @@
 #include <errno.h>
 
 /* int, ssize_t and off_t are all returned where a long is. */
-#define NOT_SERVED(name)                   \
-	long name(void);                   \
-	long name(void)                    \
-	{                                  \
-		errno = EOPNOTSUPP;        \
-		return -1;                 \
+#define NOT_SERVED(name)                                                                                               \
+	long name(void);                                                                                               \
+	long name(void)                                                                                                \
+	{                                                                                                              \
+		errno = EOPNOTSUPP;                                                                                    \
+		return -1;                                                                                             \
 	}
 
 NOT_SERVED(repoll_create)

@@ -21,7 +21,7 @@
 #include "vcl_rs_flow.h"
 #include "vcl_rs_wire.h"
 
-#define RS_NEVER INT64_MAX                 /* a deadline */
+#define RS_NEVER INT64_MAX /* a deadline */
 
 enum rs_state {
 	RS_IDLE,
@@ -32,8 +32,8 @@ enum rs_state {
 	RS_CONNECTING,
 	RS_ACCEPTING,
 	RS_CONNECTED,
-	RS_ENDED,                          /* in order */
-	RS_FAILED,                         /* rs->err says how */
+	RS_ENDED,  /* in order */
+	RS_FAILED, /* rs->err says how */
 };
 
 struct rs_options {
@@ -55,7 +55,7 @@ struct rs_request {
 	struct rs_request *next;
 	struct rdma_cm_id *id;
 	struct rs_peer peer;
-	bool valid;                        /* its private data are what we can work with */
+	bool valid; /* its private data are what we can work with */
 };
 
 /* What we offer the peer to map, and what the program mapped for itself only (index < 0). */
@@ -66,7 +66,7 @@ struct rs_mapping {
 	size_t bytes;
 	uint64_t offset;
 	int index;
-	bool untold;                       /* the peer does not know of it yet */
+	bool untold; /* the peer does not know of it yet */
 };
 
 /* Memory that the peer writes. */
@@ -78,43 +78,43 @@ struct rs_tables {
 struct rs_stream {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	struct rs_request *requests;       /* oldest first */
+	struct rs_request *requests; /* oldest first */
 	struct ibv_comp_channel *comp;
-	struct ibv_cq *recv_cq, *send_cq;  /* two, as one's own sends should not wake who waits for the peer */
-	bool recv_armed, send_armed;       /* a completion will raise an event that nobody has read */
-	uint32_t idle;                     /* times nothing was found; the CM is looked at now and then */
+	struct ibv_cq *recv_cq, *send_cq; /* two, as one's own sends should not wake who waits for the peer */
+	bool recv_armed, send_armed;      /* a completion will raise an event that nobody has read */
+	uint32_t idle;                    /* times nothing was found; the CM is looked at now and then */
 
 	uint8_t *send_buf, *recv_buf;
 	struct rs_tables *tables;
-	uint32_t iomap_entries;            /* in tables */
+	uint32_t iomap_entries; /* in tables */
 	struct ibv_mr *send_mr, *recv_mr, *tables_mr;
 	struct rs_recv_flow in;
 	struct rs_send_flow out;
 	uint32_t send_depth, recv_depth, inline_bytes;
-	uint32_t unposted;                 /* receives to post again */
+	uint32_t unposted; /* receives to post again */
 
 	struct rs_peer peer;
-	uint32_t peer_entry;               /* of its target table, to be written next */
-	struct rs_sge target;              /* where the next byte goes */
-	uint32_t target_next;              /* entry of our table that follows */
-	bool target_news;                  /* an update came since that entry was found empty */
+	uint32_t peer_entry;  /* of its target table, to be written next */
+	struct rs_sge target; /* where the next byte goes */
+	uint32_t target_next; /* entry of our table that follows */
+	bool target_news;     /* an update came since that entry was found empty */
 
 	struct rs_mapping *mappings;
-	bool peer_done, self_done;         /* no more data from it; from us */
-	int64_t heard_ns;                  /* with keepalive */
+	bool peer_done, self_done; /* no more data from it; from us */
+	int64_t heard_ns;          /* with keepalive */
 };
 
 struct rs_dgram;
 
 struct rs_sock {
-	int fd;                            /* its number for the program, a descriptor of ours */
+	int fd; /* its number for the program, a descriptor of ours */
 	int family, type;
-	uint32_t refs;                     /* table lock */
-	pthread_mutex_t lock;              /* all below */
+	uint32_t refs;        /* table lock */
+	pthread_mutex_t lock; /* all below */
 	int nonblock;
 	struct rs_options opt;
 	enum rs_state state;
-	int err;                           /* positive errno of a failure */
+	int err; /* positive errno of a failure */
 	bool closing;
 	struct rs_waiter *waiters;
 	struct rs_stream st;
@@ -189,8 +189,8 @@ int64_t rs_keepalive_due_ns(const struct rs_sock *rs);
 void rs_keepalive(struct rs_sock *rs);
 
 /* ---- vcl_rs_data.c: a stream's bytes ---- */
-bool rs_readable(struct rs_sock *rs);      /* bytes, an end or a failure */
-bool rs_writable(struct rs_sock *rs);      /* room, an end or a failure */
+bool rs_readable(struct rs_sock *rs); /* bytes, an end or a failure */
+bool rs_writable(struct rs_sock *rs); /* room, an end or a failure */
 ssize_t rs_stream_recv(struct rs_sock *rs, const struct iovec *iov, int n, int flags);
 ssize_t rs_stream_send(struct rs_sock *rs, const struct iovec *iov, int n, int flags);
 /* Puts bytes into the send ring, or inline, and posts them for a place at the peer. Bytes taken or -errno. */
@@ -218,8 +218,8 @@ bool rs_dgram_readable(const struct rs_sock *rs);
 bool rs_dgram_writable(const struct rs_sock *rs);
 ssize_t rs_dgram_recv(struct rs_sock *rs, const struct iovec *iov, int n, int flags, struct sockaddr *src,
 	socklen_t *addrlen, int *msg_flags);
-ssize_t rs_dgram_send(struct rs_sock *rs, const struct iovec *iov, int n, int flags, const struct sockaddr *dst,
-	socklen_t addrlen);
+ssize_t rs_dgram_send(
+	struct rs_sock *rs, const struct iovec *iov, int n, int flags, const struct sockaddr *dst, socklen_t addrlen);
 
 /* ---- vcl_rs_opt.c ---- */
 extern const struct rs_options rs_default_options;

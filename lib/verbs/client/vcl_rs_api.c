@@ -26,8 +26,8 @@ static ssize_t receive(int socket, const struct iovec *iov, size_t n, int flags,
 	return rs_result(rc);
 }
 
-static ssize_t transmit(int socket, const struct iovec *iov, size_t n, int flags, const struct sockaddr *dst,
-	socklen_t addrlen)
+static ssize_t transmit(
+	int socket, const struct iovec *iov, size_t n, int flags, const struct sockaddr *dst, socklen_t addrlen)
 {
 	struct rs_sock *rs = rs_get_locked(socket);
 	ssize_t rc;

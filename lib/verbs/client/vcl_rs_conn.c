@@ -7,7 +7,7 @@
 #include "vcl_rs.h"
 
 #define RESOLVE_TIMEOUT_MS 2000
-#define RETRIES 7                          /* the most; as RNR retries it means for ever (IB 9.7.5.2.8) */
+#define RETRIES            7 /* the most; as RNR retries it means for ever (IB 9.7.5.2.8) */
 
 int rs_stream_open(struct rs_sock *rs)
 {
@@ -56,8 +56,11 @@ bool rs_is_connecting(const struct rs_sock *rs)
 static void conn_param(const struct rs_sock *rs, struct rdma_conn_param *p, struct rs_conn_data *data)
 {
 	rs_qp_describe(rs, data);
-	*p = (struct rdma_conn_param){.private_data = data, .private_data_len = sizeof(*data), .flow_control = 1,
-		.retry_count = RETRIES, .rnr_retry_count = RETRIES};
+	*p = (struct rdma_conn_param){.private_data = data,
+		.private_data_len = sizeof(*data),
+		.flow_control = 1,
+		.retry_count = RETRIES,
+		.rnr_retry_count = RETRIES};
 }
 
 static int connect_now(struct rs_sock *rs)

@@ -12,15 +12,18 @@ int rs_post_write(struct rs_sock *rs, uint32_t imm, uint32_t ring_bytes, struct 
 	uint64_t addr, uint32_t key)
 {
 	bool tells = rs_imm_op(imm) != RS_OP_WRITE;
-	struct ibv_send_wr wr = {
-		.wr_id = rs_imm(rs_imm_op(imm), ring_bytes), /* what its completion gives back */
-		.sg_list = sge,
-		.num_sge = sge != NULL,
-		.opcode = tells ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-		.send_flags = is_inline ? IBV_SEND_INLINE : 0,
-		.imm_data = htonl(imm),
-		.wr.rdma = {.remote_addr = addr, .rkey = key},
-	}, *bad;
+	struct ibv_send_wr wr =
+				   {
+					   .wr_id = rs_imm(
+						   rs_imm_op(imm), ring_bytes), /* what its completion gives back */
+					   .sg_list = sge,
+					   .num_sge = sge != NULL,
+					   .opcode = tells ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+					   .send_flags = is_inline ? IBV_SEND_INLINE : 0,
+					   .imm_data = htonl(imm),
+					   .wr.rdma = {.remote_addr = addr, .rkey = key},
+				   },
+			   *bad;
 	int err = ibv_post_send(rs->st.id->qp, &wr, &bad);
 
 	if (err != 0)

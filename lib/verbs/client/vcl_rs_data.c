@@ -5,8 +5,8 @@
 #include "vcl_rs.h"
 
 #define MAX_MESSAGE_BYTES (64 * 1024)
-#define LOW_WATER_BYTES   2048             /* with less room a socket is not writable */
-#define LINGER_NS         10000000000ll    /* for the last acknowledgements, unless SO_LINGER says */
+#define LOW_WATER_BYTES   2048          /* with less room a socket is not writable */
+#define LINGER_NS         10000000000ll /* for the last acknowledgements, unless SO_LINGER says */
 
 /* ---- sending ---- */
 
@@ -228,7 +228,7 @@ static bool is_all_sent(struct rs_sock *rs)
 	const struct rs_stream *st = &rs->st;
 
 	return rs->state == RS_FAILED ||
-		(st->out.ctrl_slots == RS_CTRL_SLOTS && st->out.slots == st->send_depth - RS_CTRL_SLOTS);
+	       (st->out.ctrl_slots == RS_CTRL_SLOTS && st->out.slots == st->send_depth - RS_CTRL_SLOTS);
 }
 
 /* What was sent before is on its way in order, so the word for the end comes last. Then the queue pair must stay until

@@ -226,8 +226,8 @@ static ssize_t send_to(struct rs_sock *rs, const struct sockaddr_storage *dst, c
 	return rs_dg_qp_send(peer->qp, peer, iov, n, bytes);
 }
 
-ssize_t rs_dgram_send(struct rs_sock *rs, const struct iovec *iov, int n, int flags, const struct sockaddr *dst,
-	socklen_t addrlen)
+ssize_t rs_dgram_send(
+	struct rs_sock *rs, const struct iovec *iov, int n, int flags, const struct sockaddr *dst, socklen_t addrlen)
 {
 	struct sockaddr_storage to = rs->dg->connected;
 	struct rs_dg_peer *peer;

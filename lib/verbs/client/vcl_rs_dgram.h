@@ -5,16 +5,16 @@
 
 #include "vcl_rs.h"
 
-#define RS_DG_SLOT_BYTES 2048              /* header and datagram */
+#define RS_DG_SLOT_BYTES 2048 /* header and datagram */
 #define RS_DG_GRH_BYTES  40
-#define RS_DG_RECV_BYTES 2112              /* a slot after the GRH, aligned */
+#define RS_DG_RECV_BYTES 2112 /* a slot after the GRH, aligned */
 #define RS_DG_MAX_PEERS  1024
 #define RS_DG_MAX_QPS    16
 
 /* A datagram to be read: at a queue pair, or one that came over UDP in memory of its own. */
 struct rs_dg_msg {
 	struct rs_dg_msg *next;
-	struct rs_dg_qp *qp;               /* NULL: data holds it */
+	struct rs_dg_qp *qp; /* NULL: data holds it */
 	uint32_t slot;
 	struct sockaddr_storage src;
 	uint32_t offset, bytes;
@@ -24,7 +24,7 @@ struct rs_dg_msg {
 struct rs_dg_qp {
 	struct rs_dg_qp *next;
 	struct rdma_cm_id *id;
-	struct sockaddr_storage src;       /* its address, with the UDP socket's port */
+	struct sockaddr_storage src; /* its address, with the UDP socket's port */
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
 	bool armed;
@@ -33,21 +33,21 @@ struct rs_dg_qp {
 	uint32_t n_send, n_recv;
 	uint8_t *send_buf, *recv_buf;
 	struct ibv_mr *send_mr, *recv_mr;
-	struct rs_dg_msg *msgs;            /* one per receive slot */
-	uint32_t *free_send;               /* stack of slots */
+	struct rs_dg_msg *msgs; /* one per receive slot */
+	uint32_t *free_send;    /* stack of slots */
 	uint32_t n_free;
 };
 
 struct rs_dg_peer {
-	struct rs_dg_peer *next;           /* newest first */
+	struct rs_dg_peer *next; /* newest first */
 	struct sockaddr_storage addr;
-	struct rs_dg_qp *qp;               /* NULL: no device for it */
-	struct ibv_ah *ah;                 /* NULL: over UDP so far */
+	struct rs_dg_qp *qp; /* NULL: no device for it */
+	struct ibv_ah *ah;   /* NULL: over UDP so far */
 	uint32_t qpn;
 };
 
 struct rs_dgram {
-	int epoll_fd;                      /* the UDP socket and all completion channels */
+	int epoll_fd; /* the UDP socket and all completion channels */
 	struct rs_dg_qp *qps;
 	struct rs_dg_peer *peers;
 	uint32_t n_peers, n_qps, n_udp_msgs;
@@ -67,8 +67,8 @@ ssize_t rs_dg_qp_send(struct rs_dg_qp *qp, const struct rs_dg_peer *peer, const 
 /* ---- vcl_rs_dgram_udp.c ---- */
 struct rs_dg_peer *rs_dg_peer(struct rs_sock *rs, const struct sockaddr_storage *addr);
 void rs_dg_free_peers(struct rs_dgram *dg);
-ssize_t rs_dg_udp_send(struct rs_sock *rs, const struct rs_dg_peer *peer, const struct iovec *iov, int n,
-	enum rs_op op);
+ssize_t rs_dg_udp_send(
+	struct rs_sock *rs, const struct rs_dg_peer *peer, const struct iovec *iov, int n, enum rs_op op);
 void rs_dg_udp_process(struct rs_sock *rs);
 bool rs_dg_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 

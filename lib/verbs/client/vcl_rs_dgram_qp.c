@@ -32,8 +32,10 @@ static int make_memory(struct rs_dg_qp *qp)
 
 static int make_queues(struct rs_sock *rs, struct rs_dg_qp *qp)
 {
-	struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = qp->n_send, .max_recv_wr = qp->n_recv, .max_send_sge = 1,
-		.max_recv_sge = 1}, .qp_type = IBV_QPT_UD, .sq_sig_all = 1};
+	struct ibv_qp_init_attr attr = {
+		.cap = {.max_send_wr = qp->n_send, .max_recv_wr = qp->n_recv, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_UD,
+		.sq_sig_all = 1};
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	qp->comp = ibv_create_comp_channel(qp->id->verbs);
@@ -61,8 +63,7 @@ static int learn_port(struct rs_dg_qp *qp)
 		return err;
 	qp->mtu_bytes = 128u << port.active_mtu;
 	for (i = 0; i < port.gid_tbl_len; i++) {
-		if (ibv_query_gid(qp->id->verbs, qp->id->port_num, i, &gid) != 0 ||
-			memcmp(&gid, own, sizeof(gid)) != 0)
+		if (ibv_query_gid(qp->id->verbs, qp->id->port_num, i, &gid) != 0 || memcmp(&gid, own, sizeof(gid)) != 0)
 			continue;
 		qp->sgid_index = (uint8_t)i;
 		return 0;
@@ -77,7 +78,8 @@ static int make(struct rs_sock *rs, struct rs_dg_qp *qp)
 	uint32_t most, i;
 	int err;
 
-	/* The port is the UDP socket's; queue pairs have none, so the connection manager's name space is not touched. */
+	/* The port is the UDP socket's; queue pairs have none, so the connection manager's name space is not touched.
+	 */
 	((struct sockaddr_in *)&any_port)->sin_port = 0;
 	if (rdma_create_id(NULL, &qp->id, rs, RDMA_PS_UDP) != 0 ||
 		rdma_bind_addr(qp->id, (struct sockaddr *)&any_port) != 0)
@@ -158,7 +160,8 @@ void rs_dg_qp_free(struct rs_dg_qp *qp)
 int rs_dg_qp_repost(struct rs_dg_qp *qp, uint32_t slot)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)(qp->recv_buf + (size_t)slot * RS_DG_RECV_BYTES),
-		.length = RS_DG_RECV_BYTES, .lkey = qp->recv_mr->lkey};
+		.length = RS_DG_RECV_BYTES,
+		.lkey = qp->recv_mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = WR_RECV | slot, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	return -ibv_post_recv(qp->id->qp, &wr, &bad);
@@ -211,7 +214,8 @@ void rs_dg_qp_process(struct rs_sock *rs, struct rs_dg_qp *qp)
 
 struct ibv_ah *rs_dg_qp_ah(struct rs_dg_qp *qp, const struct sockaddr_storage *to)
 {
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = qp->id->port_num,
+	struct ibv_ah_attr attr = {.is_global = 1,
+		.port_num = qp->id->port_num,
 		.grh = {.sgid_index = qp->sgid_index, .hop_limit = HOP_LIMIT}};
 	const struct sockaddr_in6 *in6 = (const void *)to;
 	const struct sockaddr_in *in4 = (const void *)to;
@@ -228,8 +232,11 @@ struct ibv_ah *rs_dg_qp_ah(struct rs_dg_qp *qp, const struct sockaddr_storage *t
 ssize_t rs_dg_qp_send(struct rs_dg_qp *qp, const struct rs_dg_peer *peer, const struct iovec *iov, int n, size_t bytes)
 {
 	struct ibv_sge sge = {.lkey = qp->send_mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.wr.ud = {.ah = peer->ah, .remote_qpn = peer->qpn, .remote_qkey = RDMA_UDP_QKEY}}, *bad;
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .wr.ud = {.ah = peer->ah, .remote_qpn = peer->qpn, .remote_qkey = RDMA_UDP_QKEY}},
+			   *bad;
 	struct rs_dg_header header;
 	uint32_t slot;
 	uint8_t *at;
@@ -238,7 +245,7 @@ ssize_t rs_dg_qp_send(struct rs_dg_qp *qp, const struct rs_dg_peer *peer, const 
 	slot = qp->free_send[qp->n_free - 1];
 	at = qp->send_buf + (size_t)slot * RS_DG_SLOT_BYTES;
 	sge.addr = (uintptr_t)at;
-	sge.length = rs_dg_header_fill(&header, (const struct sockaddr *)&qp->src) + (uint32_t)bytes;
+	sge.length = rs_dg_header_fill(&header, &qp->src) + (uint32_t)bytes;
 	memcpy(at, &header, header.length);
 	at += header.length;
 	for (i = 0; i < n; i++) {

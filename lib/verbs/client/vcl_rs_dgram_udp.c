@@ -7,8 +7,8 @@
 
 #include "vcl_rs_dgram.h"
 
-#define MAX_WAITING 256                    /* datagrams that came over UDP and nobody has read */
-#define MAX_AT_ONCE 16                     /* taken from UDP in one go */
+#define MAX_WAITING 256 /* datagrams that came over UDP and nobody has read */
+#define MAX_AT_ONCE 16  /* taken from UDP in one go */
 
 bool rs_dg_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -19,7 +19,7 @@ bool rs_dg_same(const struct sockaddr_storage *a, const struct sockaddr_storage 
 		return false;
 	if (a->ss_family == AF_INET6)
 		return a6->sin6_port == b6->sin6_port &&
-			memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+		       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 	return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
@@ -110,7 +110,8 @@ static size_t fill_header(const struct rs_dg_peer *peer, enum rs_op op, struct r
 {
 	const struct sockaddr_storage *src = &peer->qp->src;
 
-	*h = (struct rs_udp_header){.tag = htonl(RS_UDP_TAG), .op = (uint8_t)op, .qpn = htonl(peer->qp->id->qp->qp_num)};
+	*h = (struct rs_udp_header){
+		.tag = htonl(RS_UDP_TAG), .op = (uint8_t)op, .qpn = htonl(peer->qp->id->qp->qp_num)};
 	if (src->ss_family == AF_INET6) {
 		h->version = 6;
 		h->length = RS_UDP_V6_BYTES;

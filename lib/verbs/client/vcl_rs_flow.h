@@ -12,11 +12,11 @@
 /* ---- receive side ---- */
 
 struct rs_recv_flow {
-	uint32_t size;                     /* of the ring, even */
-	uint64_t given, arrived, read;     /* bytes: read <= arrived <= given <= read + size */
-	uint16_t depth;                    /* of the receive queue */
-	uint16_t msgs;                     /* that took a credit */
-	uint16_t told;                     /* msgs when the peer was last told its limit */
+	uint32_t size;                 /* of the ring, even */
+	uint64_t given, arrived, read; /* bytes: read <= arrived <= given <= read + size */
+	uint16_t depth;                /* of the receive queue */
+	uint16_t msgs;                 /* that took a credit */
+	uint16_t told;                 /* msgs when the peer was last told its limit */
 };
 
 /* The connection's private data gives the first half away. */
@@ -81,11 +81,11 @@ static inline uint32_t rs_recv_span(const struct rs_recv_flow *f, uint32_t skip,
 /* ---- send side ---- */
 
 struct rs_send_flow {
-	uint32_t size;                     /* of the ring */
-	uint64_t filled, freed;            /* bytes copied into it, and completed */
-	uint16_t msgs, limit;              /* that took a credit; that may */
-	uint32_t slots;                    /* free places in the send queue, beside those for control */
-	uint32_t ctrl_slots;               /* free places for control */
+	uint32_t size;          /* of the ring */
+	uint64_t filled, freed; /* bytes copied into it, and completed */
+	uint16_t msgs, limit;   /* that took a credit; that may */
+	uint32_t slots;         /* free places in the send queue, beside those for control */
+	uint32_t ctrl_slots;    /* free places for control */
 };
 
 #define RS_CTRL_SLOTS 4

@@ -8,8 +8,8 @@
 
 #include "vcl_rs.h"
 
-#define READ_ONLY 1                        /* not to be set */
-#define SIZES     2                        /* of queues and tables: not once there are some */
+#define READ_ONLY 1 /* not to be set */
+#define SIZES     2 /* of queues and tables: not once there are some */
 
 const struct rs_options rs_default_options = {
 	.send_bytes = 128 * 1024,

@@ -7,15 +7,15 @@
 
 #include "vcl_rs.h"
 
-#define FDS_EACH 2                         /* descriptors of a socket to sleep on, at most */
+#define FDS_EACH 2 /* descriptors of a socket to sleep on, at most */
 #define MAX_FDS  65536
 
 struct poller {
-	struct pollfd *fds;                /* the caller's */
+	struct pollfd *fds; /* the caller's */
 	nfds_t n;
-	struct rs_sock **socks;            /* referenced; NULL: any other descriptor */
+	struct rs_sock **socks; /* referenced; NULL: any other descriptor */
 	struct rs_waiter *waiters;
-	struct pollfd *sleep;              /* what poll() gets; the thread's own descriptor is the first */
+	struct pollfd *sleep; /* what poll() gets; the thread's own descriptor is the first */
 	nfds_t n_sleep;
 	bool any_sock, any_other;
 	int64_t deadline_ns;
@@ -50,7 +50,7 @@ static short events_of(struct rs_sock *rs, short wish)
 		ev = stream_events(rs);
 	else
 		ev = (short)((rs_dgram_readable(rs) ? POLLIN | POLLRDNORM : 0) |
-			(rs_dgram_writable(rs) ? POLLOUT | POLLWRNORM : 0));
+			     (rs_dgram_writable(rs) ? POLLOUT | POLLWRNORM : 0));
 	return (short)(ev & (wish | POLLERR | POLLHUP | POLLNVAL));
 }
 
@@ -246,7 +246,8 @@ static nfds_t from_sets(int nfds, const fd_set *r, const fd_set *w, const fd_set
 	int fd;
 
 	for (fd = 0; fd < nfds; fd++) {
-		ev = (short)((in_set(fd, r) ? POLLIN : 0) | (in_set(fd, w) ? POLLOUT : 0) | (in_set(fd, e) ? POLLPRI : 0));
+		ev = (short)((in_set(fd, r) ? POLLIN : 0) | (in_set(fd, w) ? POLLOUT : 0) |
+			     (in_set(fd, e) ? POLLPRI : 0));
 		if (ev != 0)
 			fds[n++] = (struct pollfd){.fd = fd, .events = ev};
 	}
@@ -273,8 +274,8 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 		return (int)rs_result(-EINVAL);
 	if (timeout != NULL)
 		timeout_ms = timeout->tv_sec < INT32_MAX / 1000 - 1
-			? (int)(timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000)
-			: INT32_MAX;
+				     ? (int)(timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000)
+				     : INT32_MAX;
 	n = from_sets(nfds, readfds, writefds, exceptfds, fds);
 	rc = rpoll(fds, n, timeout_ms);
 	if (rc < 0)

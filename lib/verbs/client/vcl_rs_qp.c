@@ -6,11 +6,11 @@
 
 #include "vcl_rs.h"
 
-#define MIN_DEPTH 16
+#define MIN_DEPTH      16
 #define MIN_RING_BYTES 4096
-#define MAX_RING_BYTES (1u << 28)          /* a message's length has 29 bits */
-#define MAX_CREDITS 32768                  /* counted in 16 bits */
-#define TABLE_ALIGN 64
+#define MAX_RING_BYTES (1u << 28) /* a message's length has 29 bits */
+#define MAX_CREDITS    32768      /* counted in 16 bits */
+#define TABLE_ALIGN    64
 
 static uint32_t clamp(int64_t wish, int64_t least, int64_t most)
 {
@@ -29,8 +29,8 @@ static void choose_sizes(struct rs_sock *rs, const struct ibv_device_attr *dev)
 	struct rs_stream *st = &rs->st;
 
 	st->send_depth = clamp(rs->opt.send_depth, MIN_DEPTH, dev->max_qp_wr);
-	st->recv_depth = clamp(rs->opt.recv_depth, MIN_DEPTH,
-		dev->max_qp_wr < MAX_CREDITS ? dev->max_qp_wr : MAX_CREDITS);
+	st->recv_depth =
+		clamp(rs->opt.recv_depth, MIN_DEPTH, dev->max_qp_wr < MAX_CREDITS ? dev->max_qp_wr : MAX_CREDITS);
 	/* Entries of the peer's tables go inline. */
 	st->inline_bytes = clamp(rs->opt.inline_bytes, sizeof(struct rs_iomap), 1 << 20);
 	/* What the peer will read in our private data. */
@@ -68,9 +68,13 @@ static int make_memory(struct rs_stream *st)
 static int make_queues(struct rs_sock *rs)
 {
 	struct rs_stream *st = &rs->st;
-	struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = st->send_depth, .max_recv_wr = st->recv_depth,
-		.max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = st->inline_bytes},
-		.qp_type = IBV_QPT_RC, .sq_sig_all = 1};
+	struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = st->send_depth,
+						.max_recv_wr = st->recv_depth,
+						.max_send_sge = 1,
+						.max_recv_sge = 1,
+						.max_inline_data = st->inline_bytes},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1};
 	int flags;
 
 	st->comp = ibv_create_comp_channel(st->id->verbs);

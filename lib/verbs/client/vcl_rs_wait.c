@@ -7,8 +7,8 @@
 
 #include "vcl_rs.h"
 
-#define NS_PER_MS 1000000
-#define IDLE_LOOKS 64                      /* looks without result between two at the connection manager */
+#define NS_PER_MS  1000000
+#define IDLE_LOOKS 64 /* looks without result between two at the connection manager */
 
 int64_t rs_now_ns(void)
 {

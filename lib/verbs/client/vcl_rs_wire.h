@@ -20,11 +20,11 @@
 
 /* Bits 31:29. */
 enum rs_op {
-	RS_OP_DATA = 0,                    /* bytes written into the receive buffer */
-	RS_OP_WRITE = 2,                   /* never sent: names a direct write in a work request's id */
-	RS_OP_SGL = 4,                     /* credit limit; an entry of the target table may be new */
-	RS_OP_IOMAP = 6,                   /* index of a new entry of the iomap table */
-	RS_OP_CTRL = 7,                    /* enum rs_ctrl */
+	RS_OP_DATA = 0,  /* bytes written into the receive buffer */
+	RS_OP_WRITE = 2, /* never sent: names a direct write in a work request's id */
+	RS_OP_SGL = 4,   /* credit limit; an entry of the target table may be new */
+	RS_OP_IOMAP = 6, /* index of a new entry of the iomap table */
+	RS_OP_CTRL = 7,  /* enum rs_ctrl */
 };
 
 enum rs_ctrl { RS_CTRL_DISCONNECT = 0, RS_CTRL_KEEPALIVE = 1, RS_CTRL_SHUTDOWN = 2 };
@@ -55,7 +55,7 @@ struct rs_sge {
 };
 
 struct rs_iomap {
-	uint64_t offset;                   /* what the peer's program calls the first byte */
+	uint64_t offset; /* what the peer's program calls the first byte */
 	struct rs_sge sge;
 };
 
@@ -73,24 +73,24 @@ static inline struct rs_iomap rs_iomap_swap(struct rs_iomap in)
 
 /* ---- private data of a connection: integers in network byte order ---- */
 
-#define RS_CONN_BIG_ENDIAN 0x01            /* byte order of the sender's tables */
-#define RS_CONN_IOMAP      0x02            /* iomap_size counts */
+#define RS_CONN_BIG_ENDIAN 0x01 /* byte order of the sender's tables */
+#define RS_CONN_IOMAP      0x02 /* iomap_size counts */
 
 struct rs_conn_data {
 	uint8_t version;
 	uint8_t flags;
 	uint16_t credits;
 	uint8_t reserved[3];
-	uint8_t iomap_size;                /* rs_scale() of the number of entries, which follow the target table */
-	struct rs_sge target_sgl;          /* length: entries */
-	struct rs_sge data_buf;            /* the first target */
+	uint8_t iomap_size;       /* rs_scale() of the number of entries, which follow the target table */
+	struct rs_sge target_sgl; /* length: entries */
+	struct rs_sge data_buf;   /* the first target */
 };
 
 static_assert(sizeof(struct rs_conn_data) == 40, "wire layout");
 
 /* What a peer says of itself, in our byte order. */
 struct rs_peer {
-	bool swap;                         /* its byte order is not ours */
+	bool swap; /* its byte order is not ours */
 	uint16_t credits;
 	uint32_t iomap_entries;
 	struct rs_sge sgl, buf;
@@ -148,21 +148,21 @@ static inline bool rs_conn_data_parse(const void *private_data, uint32_t bytes, 
 
 /* ---- datagrams ---- */
 
-#define RS_UDP_TAG       0x55555555u
-#define RS_UDP_V4_BYTES  16
-#define RS_UDP_V6_BYTES  28
-#define RS_DG_V4_BYTES   8
-#define RS_DG_V6_BYTES   24
+#define RS_UDP_TAG      0x55555555u
+#define RS_UDP_V4_BYTES 16
+#define RS_UDP_V6_BYTES 28
+#define RS_DG_V4_BYTES  8
+#define RS_DG_V6_BYTES  24
 
 /* Before what goes over UDP, until the peer's queue pair is known; network byte order. */
 struct rs_udp_header {
 	uint32_t tag;
-	uint8_t version;                   /* of IP */
-	uint8_t op;                        /* RS_OP_DATA, or RS_OP_CTRL in an answer */
-	uint8_t length;                    /* of this header */
+	uint8_t version; /* of IP */
+	uint8_t op;      /* RS_OP_DATA, or RS_OP_CTRL in an answer */
+	uint8_t length;  /* of this header */
 	uint8_t reserved;
-	uint32_t qpn;                      /* the sender's */
-	uint8_t addr[16];                  /* the sender's; four bytes in version 4 */
+	uint32_t qpn;     /* the sender's */
+	uint8_t addr[16]; /* the sender's; four bytes in version 4 */
 };
 
 /* Before what goes over queue pairs: the source as the program knows it. */
@@ -170,7 +170,7 @@ struct rs_dg_header {
 	uint8_t version;
 	uint8_t length;
 	uint16_t port;
-	uint8_t addr[20];                  /* version 4: four bytes; version 6: flow information, then the address */
+	uint8_t addr[20]; /* version 4: four bytes; version 6: flow information, then the address */
 };
 
 static_assert(sizeof(struct rs_udp_header) == RS_UDP_V6_BYTES && sizeof(struct rs_dg_header) == RS_DG_V6_BYTES, "wire");
@@ -186,16 +186,16 @@ static inline bool rs_udp_header_parse(const void *msg, size_t bytes, int family
 	memcpy(out, msg, want);
 	out->qpn = ntohl(out->qpn) & 0xffffff;
 	return out->tag == htonl(RS_UDP_TAG) && out->length == want && out->version == (family == AF_INET6 ? 6 : 4) &&
-		(out->op == RS_OP_DATA || out->op == RS_OP_CTRL);
+	       (out->op == RS_OP_DATA || out->op == RS_OP_CTRL);
 }
 
-static inline uint8_t rs_dg_header_fill(struct rs_dg_header *out, const struct sockaddr *src)
+static inline uint8_t rs_dg_header_fill(struct rs_dg_header *out, const struct sockaddr_storage *src)
 {
 	const struct sockaddr_in6 *in6 = (const void *)src;
 	const struct sockaddr_in *in4 = (const void *)src;
 
 	memset(out, 0, sizeof(*out));
-	if (src->sa_family == AF_INET6) {
+	if (src->ss_family == AF_INET6) {
 		out->version = 6;
 		out->length = RS_DG_V6_BYTES;
 		out->port = in6->sin6_port;

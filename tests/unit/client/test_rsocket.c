@@ -435,8 +435,8 @@ static uint8_t rogue_memory[1024];
 
 static void rogue_data(struct rs_conn_data *data)
 {
-	const struct rs_peer self = {.credits = 16, .sgl = {(uintptr_t)rogue_memory, 1, 2},
-		.buf = {(uintptr_t)rogue_memory, 1, 512}};
+	const struct rs_peer self = {
+		.credits = 16, .sgl = {(uintptr_t)rogue_memory, 1, 2}, .buf = {(uintptr_t)rogue_memory, 1, 512}};
 
 	rs_conn_data_fill(data, &self);
 }
@@ -478,15 +478,11 @@ static void test_bad_private_data(void **state)
 static void test_bad_messages(void **state)
 {
 	static const uint32_t bad[] = {
-		0,                  /* DATA of no bytes */
-		8192 + 1,           /* more than the ring */
-		RS_VALUE_MASK,
-		1u << 29,           /* reserved operations */
-		2u << 29,
-		5u << 29,
-		6u << 29 | 2,       /* IOMAP: beyond the table */
-		6u << 29 | 0xffff,
-		7u << 29 | 3,       /* CTRL: unknown */
+		0,                                /* DATA of no bytes */
+		8192 + 1,                         /* more than the ring */
+		RS_VALUE_MASK, 1u << 29,          /* reserved operations */
+		2u << 29, 5u << 29, 6u << 29 | 2, /* IOMAP: beyond the table */
+		6u << 29 | 0xffff, 7u << 29 | 3,  /* CTRL: unknown */
 	};
 	int listener = listening(), a, b, rogue_fd;
 	struct rs_conn_data data;
