@@ -25,6 +25,10 @@ for b in $B4 $B6; do
 done
 stream "rstream -T b -T v -I 200 -C 20 -S 64" $B4
 stream "rstream -T a -T v -I 2 -C 200 -S 200000" $B6
+# around the sizes of inline data, packets, messages and half of the ring
+for size in 1 64 65 4097 65536 65537 262144 262145 1048576 4194304; do
+	stream "rstream -T b -T v -C 10 -S $size" $B4
+done
 stream "rstream -T r -C 10 -S 1000" $B4
 stream "rstream -i 0 -C 100 -S 64" $B4
 stream "rstream -i 200 -C 100 -S 200" $B4

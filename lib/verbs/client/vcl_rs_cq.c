@@ -216,8 +216,9 @@ void rs_keepalive(struct rs_sock *rs)
 {
 	int64_t now = rs->opt.keepalive ? rs_now_ns() : 0;
 
-	if (rs_keepalive_due_ns(rs) > now || rs->st.out.ctrl_slots == 0)
+	if (rs_keepalive_due_ns(rs) > now)
 		return;
 	rs->st.heard_ns = now;
-	(void)rs_send_ctrl(rs, RS_CTRL_KEEPALIVE);
+	if (rs->st.out.ctrl_slots != 0) /* else there is something on its way anyway */
+		(void)rs_send_ctrl(rs, RS_CTRL_KEEPALIVE);
 }

@@ -10,6 +10,7 @@
 
 #define READ_ONLY 1 /* not to be set */
 #define SIZES     2 /* of queues and tables: not once there are some */
+#define INTERVAL  3 /* not zero */
 
 const struct rs_options rs_default_options = {
 	.send_bytes = 128 * 1024,
@@ -40,9 +41,9 @@ static const struct int_option int_options[] = {
 	{SOL_SOCKET, SO_OOBINLINE, AT(oob_inline), 0},
 	{IPPROTO_TCP, TCP_NODELAY, AT(nodelay), 0},
 	{IPPROTO_TCP, TCP_MAXSEG, AT(maxseg), READ_ONLY},
-	{IPPROTO_TCP, TCP_KEEPIDLE, AT(keep_idle_s), 0},
-	{IPPROTO_TCP, TCP_KEEPINTVL, AT(keep_interval_s), 0},
-	{IPPROTO_TCP, TCP_KEEPCNT, AT(keep_count), 0},
+	{IPPROTO_TCP, TCP_KEEPIDLE, AT(keep_idle_s), INTERVAL},
+	{IPPROTO_TCP, TCP_KEEPINTVL, AT(keep_interval_s), INTERVAL},
+	{IPPROTO_TCP, TCP_KEEPCNT, AT(keep_count), INTERVAL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, AT(v6_only), 0},
 	{SOL_RDMA, RDMA_SQSIZE, AT(send_depth), SIZES},
 	{SOL_RDMA, RDMA_RQSIZE, AT(recv_depth), SIZES},
@@ -72,7 +73,7 @@ static int set_int(struct rs_sock *rs, const struct int_option *o, const void *o
 	if (optlen < sizeof(value) || optval == NULL)
 		return -EINVAL;
 	memcpy(&value, optval, sizeof(value));
-	if (value < 0)
+	if (value < 0 || (o->flags == INTERVAL && value == 0))
 		return -EINVAL;
 	if (o->flags == READ_ONLY)
 		return 0; /* a hint that changes nothing here */

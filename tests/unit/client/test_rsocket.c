@@ -542,6 +542,34 @@ static void test_bad_credits(void **state)
 	rclose(listener);
 }
 
+/* Who waits on a quiet connection asks after the peer. */
+static void test_keepalive(void **state)
+{
+	int listener = listening(), fd, none = 0;
+	struct rs_conn_data data;
+	struct rogue r;
+	struct ibv_wc wc;
+
+	(void)state;
+	rogue_data(&data);
+	rogue_ask(&r, &data, sizeof(data));
+	fd = raccept(listener, NULL, NULL);
+	rogue_event(&r, RDMA_CM_EVENT_ESTABLISHED);
+	assert_int_equal(rsetsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &none, sizeof(none)), -1);
+	assert_int_equal(errno, EINVAL);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	assert_int_equal(poll_one(fd, POLLIN, 500), 0);
+	while (ibv_poll_cq(r.id->recv_cq, 1, &wc) == 1) /* the other half of the ring */
+		assert_int_equal(rs_imm_op(ntohl(wc.imm_data)), RS_OP_SGL);
+	assert_int_equal(poll_one(fd, POLLIN, 1000), 0);
+	env_poll(r.id->recv_cq, &wc, 1);
+	assert_int_equal(ntohl(wc.imm_data), rs_imm(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
+	rclose(fd);
+	rclose(listener);
+	rogue_end(&r);
+}
+
 /* A peer that leaves without a word: what it sent is read, then the failure. */
 static void test_peer_gone(void **state)
 {
@@ -582,6 +610,7 @@ int main(void)
 		TEST(test_bad_private_data),
 		TEST(test_bad_messages),
 		TEST(test_bad_credits),
+		TEST(test_keepalive),
 		TEST(test_peer_gone),
 	};
 
