@@ -27,7 +27,7 @@ PROGRAMS = """
 ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_atomic_bw
 ib_atomic_lat rping ucmatose udaddy mckey rdma_server rdma_client rdma_xserver rdma_xclient
 cmtime ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_devinfo ibv_devices
-rdma ip tc tcpdump ethtool ping
+rstream riostream rcopy rdma ip tc tcpdump ethtool ping
 """.split()
 BOOT_MODULES = """
 crc32_generic crc32_pclmul virtio_pci virtio_net sch_netem rdma_rxe ib_uverbs rdma_ucm ib_umad

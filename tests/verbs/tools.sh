@@ -140,18 +140,6 @@ check "rping, a persistent server for 4 clients at once" rping_at_once
 group=239.77.0.1
 cm_pair "mckey" 20 "mckey -m $group -b $B4 -C 10 -S 500" "mckey -m $group -b $A4 -C 10 -S 500 -s"
 
-# What librdmacm has no calls for is told by the first of them.
-has_rsockets() { ! run_in A timeout 5 rstream -s $B4 -p 7999 2>&1 | grep -q 'not supported'; }
-if has_rsockets; then
-	cm_pair "rstream" 25 "rstream -b $B4 -C 10 -S 1000" "rstream -s $B4 -C 10 -S 1000"
-	cm_pair "riostream" 25 "riostream -b $B4 -C 10 -S 1000" "riostream -s $B4 -C 10 -S 1000"
-	served "udpong" 25 1 "udpong -b $B4 -C 10 -S 500" "udpong -s $B4 -C 10 -S 500"
-else
-	for tool in rstream riostream udpong rcopy; do
-		skip "$tool" "librdmacm's rsocket() says that it is not supported"
-	done
-fi
-
 roced_stop A
 roced_stop B
 finish

@@ -168,6 +168,26 @@ static struct fake_qp *peer_of(struct fake *f, const struct fake_qp *qp, const s
 	return peer != NULL && peer->qkey == wqe->ud.qkey ? peer : NULL;
 }
 
+/* False: no receive is posted for the immediate data. */
+static bool write_with_imm(struct fake *f, const struct fake_qp *qp, const struct tp_send_wqe *wqe, const uint8_t *data,
+	uint32_t bytes)
+{
+	struct fake_qp *peer = find_qp(f, qp->dest_qpn);
+	const struct tp_recv_wqe *recv_wqe = peer != NULL ? next_recv(peer) : NULL;
+	struct tp_cqe cqe = {.opcode = TP_WC_OP_RECV_WRITE_IMM, .bytes = bytes, .flags = TP_WC_WITH_IMM};
+
+	if (recv_wqe == NULL)
+		return false;
+	if (bytes != 0)
+		memcpy((void *)(uintptr_t)wqe->remote_addr, data, bytes);
+	cqe.wr_id = recv_wqe->wr_id;
+	cqe.qpn = peer->qpn;
+	cqe.imm = wqe->imm;
+	consume_recv(f, peer);
+	complete(peer->recv_cq, &cqe);
+	return true;
+}
+
 /* False: the peer of a reliable connection has no receive posted, try again later. */
 static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_send_wqe *wqe)
 {
@@ -181,6 +201,8 @@ static bool deliver(struct fake *f, const struct fake_qp *qp, const struct tp_se
 		memcpy((void *)(uintptr_t)wqe->remote_addr, data, bytes);
 		return true;
 	}
+	if (wqe->opcode == TP_WR_WRITE_IMM)
+		return write_with_imm(f, qp, wqe, data, bytes);
 	if (wqe->opcode == TP_WR_BIND_MW || wqe->opcode == TP_WR_LOCAL_INV) {
 		f->key_work = *wqe;
 		return true;
@@ -210,6 +232,7 @@ static uint16_t completion_of(uint8_t opcode)
 {
 	switch (opcode) {
 	case TP_WR_WRITE:
+	case TP_WR_WRITE_IMM:
 		return TP_WC_OP_WRITE;
 	case TP_WR_ATOMIC_WRITE:
 		return TP_WC_OP_ATOMIC_WRITE;

@@ -6,11 +6,12 @@
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
-#include <rdma/rsocket.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define PORT "7471"
+
+long repoll_create(void); /* newer than the headers */
 
 static int setup(void **state)
 {
@@ -565,7 +566,7 @@ static void test_devices_and_unsupported(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rdma_create_srq_ex(id, &xrc), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(rsocket(AF_INET, SOCK_STREAM, 0), -1);
+	assert_int_equal(repoll_create(), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(rdma_destroy_id(id), 0);
 	rdma_destroy_event_channel(channel);
