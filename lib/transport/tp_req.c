@@ -273,7 +273,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
-	struct rte_mbuf *m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
+	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, kind_of(wqe)->only), req->snd_psn);
 	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
 	uint32_t end = tp_piece_end(swr, req->snd_psn);
 	struct wire_pkt *pkt;
@@ -282,6 +282,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 		return false;
 	pkt = TP_PKT(m);
 	pkt->ack_req = 1;
+	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
 	pkt->va = wqe->remote_addr + off;
 	pkt->rkey = wqe->rkey;
 	pkt->dma_bytes = tp_min(swr->bytes - off, tp_psn_dist(end, req->snd_psn) * qp->mtu);
@@ -336,6 +337,7 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
 	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
+	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
@@ -407,7 +409,8 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 
 static bool sending(const struct tp_qp *qp)
 {
-	return (qp->attr.state == TP_QPS_RTS || qp->attr.state == TP_QPS_SQD) && !qp->req.rnr_wait;
+	return qp->type->send != NULL && (qp->attr.state == TP_QPS_RTS || qp->attr.state == TP_QPS_SQD) &&
+		!qp->req.rnr_wait;
 }
 
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
