@@ -89,6 +89,12 @@ struct vcl_srq {
 	struct vcl_ring ring;
 	uint64_t cookie;
 	uint32_t async_events;
+	uint32_t number;                   /* XRC; else 0 */
+};
+
+struct vcl_xrcd {
+	struct ibv_xrcd ibv;
+	uint32_t handle;
 };
 
 struct vcl_ah {
@@ -101,7 +107,7 @@ struct vcl_qp {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
 	};
-	struct vcl_ring sq, rq;            /* with an SRQ there is no rq: depth 0 */
+	struct vcl_ring sq, rq;            /* with an SRQ there is no rq: depth 0; XRC ones have one or neither */
 	uint64_t *doorbell;                /* word of the shared bits */
 	uint64_t doorbell_bit;
 	uint32_t max_inline_bytes;
@@ -136,6 +142,11 @@ static inline struct vcl_srq *vcl_srq(struct ibv_srq *srq)
 	return container_of(srq, struct vcl_srq, ibv);
 }
 
+static inline struct vcl_xrcd *vcl_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct vcl_xrcd, ibv);
+}
+
 static inline const struct vcl_ah *vcl_ah(const struct ibv_ah *ah)
 {
 	return (const struct vcl_ah *)(const void *)ah;
@@ -166,6 +177,9 @@ void *vcl_shm_at(struct vcl_context *ctx, uint64_t offset, uint64_t bytes);
 /* Maps a queue that a reply describes. 0, or -EPROTO: no such queue can be. */
 int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
 	uint32_t slot_bytes, uint32_t least_slot_bytes);
+/* The same of one that has its lock already. */
+int vcl_map_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth, uint32_t slot_bytes,
+	uint32_t least_slot_bytes);
 /* Cookies of objects for events; 0: no memory. */
 uint64_t vcl_add_cookie(struct vcl_context *ctx, void *object);
 void vcl_remove_cookie(struct vcl_context *ctx, uint64_t cookie);
@@ -185,6 +199,10 @@ int vcl_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 struct ibv_srq *vcl_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
 struct ibv_cq_ex *vcl_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
 struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *vcl_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
+struct ibv_xrcd *vcl_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int vcl_close_xrcd(struct ibv_xrcd *xrcd);
+int vcl_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 
 /* All GIDs of the port. 0 or a negative errno. */
 int vcl_query_gids(struct ibv_context *ctx, struct vc_reply *reply);
