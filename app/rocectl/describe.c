@@ -58,6 +58,8 @@ static void describe_aeth(struct emit *e, const struct wire_pkt *pkt)
 
 static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
 {
+	if ((pkt->hdrs & WIRE_HDR_XRCETH) != 0)
+		emit_hex(e, "xrc_srqn", pkt->xrceth & 0xffffff, 6);
 	if ((pkt->hdrs & WIRE_HDR_DETH) != 0) {
 		emit_hex(e, "qkey", pkt->qkey, 8);
 		emit_hex(e, "sqpn", pkt->sqpn, 6);

@@ -75,9 +75,9 @@ void dump_counters(const struct roced *roced)
 		c->frames_lost);
 	dump_drops("main", 0, c->drops);
 	log_line(LOG_NOTICE,
-		"verbs: sessions %u contexts %u pds %u mrs %u mws %u cqs %u srqs %u qps %u ahs %u groups %u cm_ids %u"
-		" requests %" PRIu64 " bad_requests %" PRIu64,
-		s.sessions, s.contexts, s.pds, s.mrs, s.mws, s.cqs, s.srqs, s.qps, s.ahs, s.groups, s.cm_ids,
+		"verbs: sessions %u contexts %u pds %u mrs %u mws %u cqs %u srqs %u qps %u ahs %u groups %u xrcds %u"
+		" cm_ids %u requests %" PRIu64 " bad_requests %" PRIu64,
+		s.sessions, s.contexts, s.pds, s.mrs, s.mws, s.cqs, s.srqs, s.qps, s.ahs, s.groups, s.xrcds, s.cm_ids,
 		s.requests, s.bad_requests);
 	log_line(LOG_NOTICE,
 		"verbs: cm_listeners %u bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64

@@ -76,6 +76,7 @@ enum cm_sidr_status {
 enum cm_qp_type {
 	CM_QP_RC = 0,
 	CM_QP_UC = 1,
+	CM_QP_XRC = 3,               /* from an initiator to a target queue pair */
 };
 
 enum cm_state {

@@ -27,7 +27,8 @@ static int check_params(const struct cm_connect_params *params)
 
 	if (params->private_bytes > room || (params->private_bytes && !params->private_data))
 		return -EINVAL;
-	if (params->path_mtu < 1 || params->path_mtu > 5 || params->qp_type > CM_QP_UC)
+	if (params->path_mtu < 1 || params->path_mtu > 5 ||
+		(params->qp_type > CM_QP_UC && params->qp_type != CM_QP_XRC))
 		return -EINVAL;
 	if (params->retry_count > 7 || params->rnr_retry_count > 7)
 		return -EINVAL;
@@ -83,6 +84,8 @@ static void fill_req(
 	req->remote_cm_response_timeout = code_of_ms(config->response_timeout_ms);
 	req->local_cm_response_timeout = code_of_ms(config->response_timeout_ms);
 	req->transport_type = params->qp_type;
+	if (params->qp_type == CM_QP_XRC)
+		req->extended_transport_type = WIRE_CM_EXTENDED_XRC;
 	req->flow_control = params->flow_control & 1;
 	req->retry_count = params->retry_count;
 	req->rnr_retry_count = params->rnr_retry_count;
@@ -117,6 +120,12 @@ int cm_connect(
 	return 0;
 }
 
+/* Annex A14: the number of a target queue pair stands where that of an end-to-end context does. */
+static uint32_t rep_qpn(const struct cm_id *id, const struct wire_cm_rep *rep)
+{
+	return id->qp.qp_type == CM_QP_XRC ? rep->local_eecn : rep->local_qpn;
+}
+
 /* The peer's "responder resources" bound our "initiator depth" and the other way round. */
 static void take_rep(struct cm_id *id, const struct wire_cm_rep *rep)
 {
@@ -131,7 +140,7 @@ static void take_rep(struct cm_id *id, const struct wire_cm_rep *rep)
 	qp->ack_timeout = cm_ack_timeout(id->cm->config.packet_lifetime, rep->target_ack_delay);
 	qp->rnr_retry_count = rep->rnr_retry_count;
 	qp->peer_srq = rep->srq;
-	qp->remote_qpn = rep->local_qpn;
+	qp->remote_qpn = rep_qpn(id, rep);
 	qp->sq_psn = rep->starting_psn;
 }
 
@@ -194,7 +203,7 @@ void cm_rx_rep(
 		duplicate_rep(id, rep);
 		return;
 	}
-	if (rep->local_qpn < QPN_FIRST) {
+	if (rep_qpn(id, rep) < QPN_FIRST) {
 		cm->stats.rx_malformed++;
 		return;
 	}
@@ -203,7 +212,7 @@ void cm_rx_rep(
 		return;
 	}
 	base_timer_stop(&cm->wheel, &id->timer);
-	old = cm_find_qpn(cm, path, rep->local_qpn);
+	old = cm_find_qpn(cm, path, rep_qpn(id, rep));
 	id->remote_id = rep->local_comm_id;
 	if (old) {
 		rep_stale(id, old, now_ns);

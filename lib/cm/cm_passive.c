@@ -11,12 +11,18 @@
 #define QPN_FIRST    2
 #define QPN_MASK     0xffffffu
 
+static bool is_xrc(const struct wire_cm_req *req)
+{
+	return req->transport_type == WIRE_CM_TRANSPORT_EXT &&
+	       req->extended_transport_type == WIRE_CM_EXTENDED_XRC;
+}
+
 /* Why a REQ cannot be served whoever listens; 0 when it can. The addresses inside must be those it
  * came with, for the data will go to those inside. */
 static uint16_t refusal(const struct cm_path *path, const struct wire_cm_req *req)
 {
 	if (req->transport_type != WIRE_CM_TRANSPORT_RC &&
-		req->transport_type != WIRE_CM_TRANSPORT_UC)
+		req->transport_type != WIRE_CM_TRANSPORT_UC && !is_xrc(req))
 		return CM_REJ_INVALID_TRANSPORT;
 	if (req->path_mtu < 1 || req->path_mtu > 5)
 		return CM_REJ_INVALID_MTU;
@@ -158,7 +164,10 @@ static void fill_rep(
 	rep->local_comm_id = id->local_id;
 	rep->remote_comm_id = id->remote_id;
 	rep->local_qkey = params->qkey;
-	rep->local_qpn = params->qpn;
+	if (id->qp.qp_type == CM_QP_XRC)
+		rep->local_eecn = params->qpn;
+	else
+		rep->local_qpn = params->qpn;
 	rep->starting_psn = params->starting_psn;
 	rep->local_ca_guid = id->cm->config.ca_guid;
 	rep->responder_resources = id->qp.max_dest_rd_atomic;
@@ -166,7 +175,7 @@ static void fill_rep(
 	rep->target_ack_delay = id->cm->config.target_ack_delay;
 	rep->flow_control = params->flow_control & 1;
 	rep->rnr_retry_count = params->rnr_retry_count;
-	rep->srq = params->srq & 1;
+	rep->srq = id->qp.qp_type == CM_QP_XRC || (params->srq & 1) != 0;
 }
 
 int cm_accept(

@@ -14,13 +14,15 @@
 static bool alloc_tables(struct tp *tp)
 {
 	tp->qps = calloc(tp->config.max_qps, sizeof(struct tp_qp *));
+	tp->xrc_srqs = calloc(tp->config.max_qps, sizeof(struct tp_srq *));
 	tp->mrs = calloc(tp->config.max_mrs, sizeof(struct tp_mr));
 	tp->ahs = calloc(tp->config.max_ahs, sizeof(struct tp_ah));
 	tp->scratch = malloc(TP_SCRATCH_BYTES);
 	tp->stage.buf = malloc(TP_SCRATCH_BYTES);
 	if (tp->ahs == NULL && tp->config.max_ahs != 0)
 		return false;
-	return tp->qps != NULL && tp->mrs != NULL && tp->scratch != NULL && tp->stage.buf != NULL;
+	return tp->qps != NULL && tp->xrc_srqs != NULL && tp->mrs != NULL &&
+		tp->scratch != NULL && tp->stage.buf != NULL;
 }
 
 static uint8_t some_generation(uint64_t *state)
@@ -83,6 +85,7 @@ void tp_destroy(struct tp *tp)
 	while ((srq = LIST_FIRST(&tp->srqs)) != NULL)
 		(void)tp_srq_destroy(tp, srq);
 	free(tp->qps);
+	free(tp->xrc_srqs);
 	free(tp->mrs);
 	free(tp->ahs);
 	free(tp->scratch);
@@ -125,12 +128,13 @@ static bool from_peer(const struct tp_qp *qp, const struct wire_pkt *pkt, const 
 static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
+	bool response = wire_op_is(info, WIRE_OP_RESPONSE);
 
 	if (info->service == WIRE_SERVICE_CNP)
 		return BASE_DROP_UNSUPPORTED;
-	if (info->service != qp->type->service)
+	if (info->service != qp->type->service || (response ? qp->type->send == NULL : qp->type->rx == NULL))
 		return BASE_DROP_QP_TYPE;
-	if (!state_takes(qp->attr.state, wire_op_is(info, WIRE_OP_RESPONSE)))
+	if (!state_takes(qp->attr.state, response))
 		return BASE_DROP_QP_STATE;
 	if (qp->type->connected && !from_peer(qp, pkt, frame))
 		return BASE_DROP_QP_ADDRESS;

@@ -163,6 +163,10 @@ struct tp_srq_init {
 	uint32_t pd;              /* the L_Keys of its work requests are of this one, whatever the queue pair's */
 	uint32_t depth;
 	uint32_t max_sge;
+	/* Annex A14: not 0 makes it one for the XRC target queue pairs of that XRC domain. It has a number, by which
+	 * requests name it, a completion queue, and its pd is that of the R_Keys in these requests too. */
+	uint32_t xrcd;
+	void *cq;                 /* XRC: cookie for ops->complete */
 	void *cookie;             /* for the srq ops */
 };
 
@@ -173,12 +177,19 @@ int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq *
 int tp_srq_set_limit(struct tp *tp, struct tp_srq *srq, uint32_t limit);
 /* The limit that is armed, 0: none. */
 uint32_t tp_srq_limit(const struct tp_srq *srq);
-/* -EBUSY: queue pairs use it. */
+/* A queue of another length, with the same work requests posted. -EINVAL: out of range, or less than the limit
+ * that is armed. */
+int tp_srq_resize(struct tp *tp, struct tp_srq *srq, uint32_t depth);
+/* Number of an XRC queue, made like a queue pair's; 0: it is none. */
+uint32_t tp_srq_number(const struct tp_srq *srq);
+/* -EBUSY: queue pairs use it. What is on its way to an XRC queue is refused from now on. */
 int tp_srq_destroy(struct tp *tp, struct tp_srq *srq);
 
 /* ---- queue pairs ---- */
 
-enum tp_qp_type { TP_QPT_RC = 2, TP_QPT_UC = 3, TP_QPT_UD = 4 };   /* enum ibv_qp_type */
+/* enum ibv_qp_type. An XRC initiator sends only; an XRC target receives only, for the shared receive queues of its
+ * domain, and has no completion queue (annex A14). */
+enum tp_qp_type { TP_QPT_RC = 2, TP_QPT_UC = 3, TP_QPT_UD = 4, TP_QPT_XRC_INI = 9, TP_QPT_XRC_TGT = 10 };
 enum tp_qp_state {                                                   /* enum ibv_qp_state */
 	TP_QPS_RESET, TP_QPS_INIT, TP_QPS_RTR, TP_QPS_RTS, TP_QPS_SQD, TP_QPS_SQE, TP_QPS_ERR,
 };
@@ -190,6 +201,7 @@ struct tp_qp_init {
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t ud_mtu_bytes;    /* UD: MTU of the port, 256..4096, longest datagram either way */
 	bool sq_sig_all;
+	uint32_t xrcd;            /* XRC target: its domain, not 0; it needs no pd */
 	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */

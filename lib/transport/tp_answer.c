@@ -47,7 +47,7 @@ static void count_nak(struct tp *tp, uint8_t syndrome)
 
 static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 {
-	struct rte_mbuf *m = tp_pkt_begin(qp, WIRE_RC_ACK, psn);
+	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, WIRE_RC_ACK), psn);
 
 	if (m == NULL)
 		return false;
@@ -85,7 +85,7 @@ static bool send_due(struct tp_qp *qp)
 static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 {
 	uint8_t opcode = saved->kind == TP_SAVED_ATOMIC ? WIRE_RC_ATOMIC_ACK : WIRE_RC_READ_RESP_ONLY;
-	struct rte_mbuf *m = tp_pkt_begin(qp, opcode, saved->psn);
+	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, opcode), saved->psn);
 
 	if (m == NULL)
 		return false;
@@ -107,7 +107,8 @@ static uint8_t read_opcode(bool first, bool last)
 static bool send_read_piece(struct tp_qp *qp, struct tp_saved *saved, const uint8_t *data, uint32_t bytes)
 {
 	bool first = saved->a_next == 0, last = saved->a_next + 1 == saved->a_n;
-	struct rte_mbuf *m = tp_pkt_begin(qp, read_opcode(first, last), base_psn_add(saved->a_psn, saved->a_next));
+	uint8_t opcode = tp_req_opcode(qp, read_opcode(first, last));
+	struct rte_mbuf *m = tp_pkt_begin(qp, opcode, base_psn_add(saved->a_psn, saved->a_next));
 
 	if (m == NULL)
 		return false;
@@ -127,7 +128,7 @@ static const uint8_t *read_source(struct tp_qp *qp, const struct tp_saved *saved
 	const struct tp_mr *mr;
 
 	*nak = TP_SYN_NAK_REM_ACCESS;
-	mr = tp_mr_check_remote(qp, saved->rkey, TP_ACCESS_REMOTE_READ, va, bytes);
+	mr = tp_mr_check_again(qp, saved->pd, saved->rkey, TP_ACCESS_REMOTE_READ, va, bytes);
 	if (mr == NULL)
 		return NULL;
 	*nak = TP_SYN_NAK_REM_OP;

@@ -74,10 +74,13 @@ static bool advance_to(struct tp_qp *qp, uint32_t end)
 /* NAK codes in order (table 45). */
 static void handle_nak(struct tp_qp *qp, uint8_t code)
 {
+	/* Code 4 is of RD, and of XRC, where it tells of a bad shared receive queue or domain (annex A14). */
+	const uint8_t codes = qp->type->xrc ? 5 : 4;
 	static const uint8_t fatal[] = {
 		[1] = TP_WC_REM_INV_REQ_ERR,
 		[2] = TP_WC_REM_ACCESS_ERR,
 		[3] = TP_WC_REM_OP_ERR,
+		[4] = TP_WC_REM_INV_RD_REQ_ERR,
 	};
 
 	if (code == 0) {
@@ -85,7 +88,7 @@ static void handle_nak(struct tp_qp *qp, uint8_t code)
 		tp_recovery_seq_nak(qp);
 		return;
 	}
-	tp_qp_error(qp, code < sizeof(fatal) ? (enum tp_wc_status)fatal[code] : TP_WC_BAD_RESP_ERR, TP_WC_SUCCESS);
+	tp_qp_error(qp, code < codes ? (enum tp_wc_status)fatal[code] : TP_WC_BAD_RESP_ERR, TP_WC_SUCCESS);
 }
 
 static void handle_ack(struct tp_qp *qp, const struct wire_pkt *pkt)
@@ -193,7 +196,7 @@ static void handle_answer(struct tp_qp *qp, const struct wire_pkt *pkt, const ui
 		return;
 	if (has_aeth && (pkt->syndrome & (SYN_RESERVED | SYN_TYPE_MASK)) != SYN_TYPE_ACK)
 		status = TP_WC_BAD_RESP_ERR;
-	else if (pkt->opcode == WIRE_RC_ATOMIC_ACK)
+	else if ((pkt->opcode & WIRE_OPERATION_MASK) == WIRE_RC_ATOMIC_ACK)
 		status = take_atomic(qp, pkt);
 	else if (tp_req_wqe(qp, qp->req.head)->opcode == TP_WR_ATOMIC_WRITE)
 		status = take_stored(qp, pkt);
@@ -213,7 +216,7 @@ void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *pay
 		tp_drop(qp->tp, BASE_DROP_ACK_WINDOW);
 		return;
 	}
-	if (pkt->opcode == WIRE_RC_ACK)
+	if ((pkt->opcode & WIRE_OPERATION_MASK) == WIRE_RC_ACK)
 		handle_ack(qp, pkt);
 	else
 		handle_answer(qp, pkt, payload);

@@ -32,6 +32,7 @@ enum {
 	TP_SYN_NAK_INV_REQ = 0x61,
 	TP_SYN_NAK_REM_ACCESS = 0x62,
 	TP_SYN_NAK_REM_OP = 0x63,
+	TP_SYN_NAK_INV_RD_REQ = 0x64,
 };
 
 struct tp_mr {
@@ -58,6 +59,7 @@ struct tp_srq {
 	struct tp_srq_init init;
 	uint32_t limit;          /* armed, 0: none */
 	uint32_t n_qps;          /* that use it */
+	uint32_t number;         /* XRC; else 0 */
 };
 
 LIST_HEAD(tp_srq_list, tp_srq);
@@ -108,6 +110,7 @@ struct tp_saved {
 	uint32_t psn, n_psn;     /* of the original request */
 	uint32_t msn;
 	uint32_t rkey, bytes;
+	uint32_t pd;             /* of the key */
 	uint64_t va;
 	uint64_t orig;
 	/* The answer being emitted: starts at psn a_psn, a_next of a_n packets are out. */
@@ -140,6 +143,8 @@ struct tp_resp {
 	uint32_t recv_slot_bytes;
 	uint32_t recv_max_sge;
 	uint32_t recv_pd;        /* of the L_Keys in receive work requests */
+	uint32_t pd;             /* of the R_Keys in requests */
+	struct tp_srq *srq;      /* receive work requests come from there; XRC: of the latest request, may be gone */
 	struct tp_saved *saved;
 	uint32_t saved_next;
 	struct tp_saved_list answers;
@@ -151,10 +156,11 @@ struct tp_type {
 	uint16_t wrs;            /* work requests that may be posted: set of 1 << enum tp_wr_opcode */
 	bool acknowledged;       /* work is done when the peer has said so, not when it is sent */
 	bool connected;          /* to the one peer of the address vector */
+	bool xrc;                /* has one half only, and no receive queue: requests name a shared one */
 	/* Sends of the work request to go on with, for at most budget packets; what of the budget was used.
-	 * 0: no buffer now, or swr->err tells why it cannot be sent. */
+	 * 0: no buffer now, or swr->err tells why it cannot be sent. NULL: there is no requester. */
 	uint32_t (*send)(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
-	/* Takes a request packet whose header was checked. */
+	/* Takes a request packet whose header was checked. NULL: there is no responder. */
 	void (*rx)(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 };
 
@@ -203,6 +209,8 @@ struct tp {
 	struct tp_mr *mrs;
 	uint32_t next_mr;
 	struct tp_srq_list srqs;
+	struct tp_srq **xrc_srqs; /* by number */
+	uint32_t next_xrc_srq;
 	struct tp_ah *ahs;
 	uint32_t next_ah;
 	struct tp_qp_list active; /* with something to send or flush */
@@ -273,6 +281,9 @@ const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, 
 /* The same for an R_Key that the peer of qp names: regions and windows. */
 const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
 	uint64_t bytes);
+/* The same for one that was named before, in domain pd. */
+const struct tp_mr *tp_mr_check_again(const struct tp_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+	uint64_t iova, uint64_t bytes);
 /* Ends remote access by key, as qp or its peer asks; -EINVAL: not theirs to end. */
 int tp_mr_invalidate(struct tp_qp *qp, uint32_t key);
 bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes);
@@ -325,6 +336,8 @@ void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m
 	uint32_t bytes);
 
 /* tp_qp.c */
+/* The bits of a number that are an index in this worker's table. */
+uint32_t tp_index_mask(const struct tp *tp);
 /* Moves to the error state: the oldest send and the receive in progress complete with the given statuses
  * (TP_WC_SUCCESS: flushed like the rest). */
 void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);
@@ -374,6 +387,8 @@ void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
 uint32_t tp_resp_depth(const struct tp_qp *qp);
 
 /* tp_srq.c */
+/* The XRC queue of that number; NULL: none. */
+struct tp_srq *tp_srq_find(const struct tp *tp, uint32_t number);
 /* As ops->srq_fetch, and watches the limit. */
 int tp_srq_fetch(struct tp_srq *srq, struct tp_recv_wqe *slot, uint32_t slot_bytes);
 

@@ -6,24 +6,30 @@
 #define MAX_TIMEOUT 31
 #define MAX_RETRY   7
 
-/* One attribute set for each transport service, in the order of the columns of table 91. */
+/* One attribute set for each transport service, in the order of the columns of table 91, and of annex A14. */
 struct sets {
-	uint32_t rc, uc, ud;
+	uint32_t rc, uc, ud, ini, tgt;
 };
 
 struct transition {
 	bool legal;
-	bool not_rc;              /* legal for UC and UD only */
+	bool unacknowledged;      /* legal for UC and UD only */
 	struct sets required, optional;
 };
 
-#define NONE        {0, 0, 0}
+#define NONE        {0, 0, 0, 0, 0}
 #define PORT        (TP_QP_PKEY_INDEX | TP_QP_PORT)
-#define TO_INIT     {PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_QKEY}
+#define TO_INIT                                                                                            \
+	{PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_ACCESS_FLAGS, PORT | TP_QP_QKEY, PORT | TP_QP_ACCESS_FLAGS,  \
+		PORT | TP_QP_ACCESS_FLAGS}
 #define PEER        (TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN)
+#define TO_SEND                                                                                            \
+	(TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC)
+#define NOTIFY      TP_QP_EN_SQD_ASYNC_NOTIFY
 #define TO_RTS_OPTIONAL                                                                                    \
 	{TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS,    \
-		TP_QP_CUR_STATE | TP_QP_QKEY}
+		TP_QP_CUR_STATE | TP_QP_QKEY, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS,                           \
+		TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS | TP_QP_MIN_RNR_TIMER}
 #define ALWAYS      {true, false, NONE, NONE}
 
 /* IBTA vol. 1, 10.3.1 and table 91. Alternate paths are not served, so they are not listed. */
@@ -37,24 +43,24 @@ static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
 		[TP_QPS_ERR] = ALWAYS,
 		[TP_QPS_INIT] = {true, false, NONE, TO_INIT},
 		[TP_QPS_RTR] = {true, false,
-			{PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER, PEER, 0},
+			{PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER, PEER, 0, PEER,
+				PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER},
 			{TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
-				TP_QP_QKEY | TP_QP_PKEY_INDEX}},
+				TP_QP_QKEY | TP_QP_PKEY_INDEX, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
+				TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX}},
 	},
 	[TP_QPS_RTR] = {
 		[TP_QPS_RESET] = ALWAYS,
 		[TP_QPS_ERR] = ALWAYS,
 		[TP_QPS_RTS] = {true, false,
-			{TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC,
-				TP_QP_SQ_PSN, TP_QP_SQ_PSN},
+			{TO_SEND, TP_QP_SQ_PSN, TP_QP_SQ_PSN, TO_SEND, TP_QP_TIMEOUT | TP_QP_SQ_PSN},
 			TO_RTS_OPTIONAL},
 	},
 	[TP_QPS_RTS] = {
 		[TP_QPS_RESET] = ALWAYS,
 		[TP_QPS_ERR] = ALWAYS,
 		[TP_QPS_RTS] = {true, false, NONE, TO_RTS_OPTIONAL},
-		[TP_QPS_SQD] = {true, false, NONE,
-			{TP_QP_EN_SQD_ASYNC_NOTIFY, TP_QP_EN_SQD_ASYNC_NOTIFY, TP_QP_EN_SQD_ASYNC_NOTIFY}},
+		[TP_QPS_SQD] = {true, false, NONE, {NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY}},
 	},
 	[TP_QPS_SQD] = {
 		[TP_QPS_RESET] = ALWAYS,
@@ -64,13 +70,17 @@ static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
 			{TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
 					TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_ACCESS_FLAGS |
 					TP_QP_PKEY_INDEX | TP_QP_MIN_RNR_TIMER,
-				TP_QP_AV | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_QKEY | TP_QP_PKEY_INDEX}},
+				TP_QP_AV | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_QKEY | TP_QP_PKEY_INDEX,
+				TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
+					TP_QP_MAX_QP_RD_ATOMIC | TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
+				TP_QP_PORT | TP_QP_AV | TP_QP_TIMEOUT | TP_QP_MAX_DEST_RD_ATOMIC |
+					TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX | TP_QP_MIN_RNR_TIMER}},
 	},
 	[TP_QPS_SQE] = {
 		[TP_QPS_RESET] = ALWAYS,
 		[TP_QPS_ERR] = ALWAYS,
 		[TP_QPS_RTS] = {true, true, NONE,
-			{0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS, TP_QP_CUR_STATE | TP_QP_QKEY}},
+			{0, TP_QP_CUR_STATE | TP_QP_ACCESS_FLAGS, TP_QP_CUR_STATE | TP_QP_QKEY, 0, 0}},
 	},
 	[TP_QPS_ERR] = {
 		[TP_QPS_RESET] = ALWAYS,
@@ -80,9 +90,18 @@ static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
 
 static uint32_t set_for(const struct sets *sets, enum tp_qp_type type)
 {
-	if (type == TP_QPT_UD)
+	switch (type) {
+	case TP_QPT_UC:
+		return sets->uc;
+	case TP_QPT_UD:
 		return sets->ud;
-	return type == TP_QPT_UC ? sets->uc : sets->rc;
+	case TP_QPT_XRC_INI:
+		return sets->ini;
+	case TP_QPT_XRC_TGT:
+		return sets->tgt;
+	default:
+		return sets->rc;
+	}
 }
 
 enum tp_qp_state tp_modify_next(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask)
@@ -130,7 +149,7 @@ int tp_modify_check(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint3
 	t = &transitions[qp->attr.state][next];
 	required = set_for(&t->required, qp->init.type);
 	optional = set_for(&t->optional, qp->init.type);
-	if (!t->legal || (t->not_rc && qp->init.type == TP_QPT_RC) || (mask & required) != required)
+	if (!t->legal || (t->unacknowledged && qp->type->acknowledged) || (mask & required) != required)
 		return -EINVAL;
 	if ((mask & ~(required | optional | TP_QP_STATE)) != 0)
 		return -EINVAL;

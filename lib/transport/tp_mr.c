@@ -131,21 +131,27 @@ const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, 
 	return tp_mr_covers(mr, pd, access, iova, bytes) ? mr : NULL;
 }
 
-const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
-	uint64_t bytes)
+const struct tp_mr *tp_mr_check_again(const struct tp_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+	uint64_t iova, uint64_t bytes)
 {
 	const struct tp_mr *mr = tp_mr_find(qp->tp, key);
 
 	if (mr == NULL || mr->invalidated || (mr->window == TP_MW_TYPE_2 && mr->qp != qp))
 		return NULL;
-	return tp_mr_covers(mr, qp->init.pd, access, iova, bytes) ? mr : NULL;
+	return tp_mr_covers(mr, pd, access, iova, bytes) ? mr : NULL;
+}
+
+const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
+	uint64_t bytes)
+{
+	return tp_mr_check_again(qp, qp->resp.pd, key, access, iova, bytes);
 }
 
 int tp_mr_invalidate(struct tp_qp *qp, uint32_t key)
 {
 	struct tp_mr *mr = tp_mr_find(qp->tp, key);
 
-	if (mr == NULL || mr->attr.pd != qp->init.pd || mr->invalidated)
+	if (mr == NULL || mr->attr.pd != qp->resp.pd || mr->invalidated)
 		return -EINVAL;
 	if (mr->window == TP_MW_TYPE_2 && mr->qp == qp) {
 		tp_mw_unbind(mr);

@@ -11,7 +11,7 @@
 
 /* ---- create, find, destroy ---- */
 
-static uint32_t index_mask(const struct tp *tp)
+uint32_t tp_index_mask(const struct tp *tp)
 {
 	uint32_t mask = 1;
 
@@ -22,7 +22,7 @@ static uint32_t index_mask(const struct tp *tp)
 
 struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
 {
-	uint32_t i = qpn & index_mask(tp);
+	uint32_t i = qpn & tp_index_mask(tp);
 
 	if (i >= tp->config.max_qps || tp->qps[i] == NULL || tp->qps[i]->qpn != qpn)
 		return NULL;
@@ -34,6 +34,8 @@ static int init_ok(const struct tp_qp_init *init)
 	if (tp_type_of(init->type) == NULL || init->sq_depth > TP_MAX_DEPTH || init->rq_depth > TP_MAX_DEPTH)
 		return -EINVAL;
 	if (init->type == TP_QPT_UD && !tp_mtu_ok(init->ud_mtu_bytes))
+		return -EINVAL;
+	if (init->type == TP_QPT_XRC_TGT && init->xrcd == 0)
 		return -EINVAL;
 	if (init->max_send_sge > TP_MAX_SGE || init->max_recv_sge > TP_MAX_SGE ||
 		init->max_inline_bytes > TP_MAX_INLINE_BYTES)
@@ -56,9 +58,11 @@ static int alloc_queues(struct tp_qp *qp)
 	req->swr = calloc(slots, sizeof(*req->swr));
 	resp->recv_max_sge = srq != NULL ? srq->init.max_sge : qp->init.max_recv_sge;
 	resp->recv_pd = srq != NULL ? srq->init.pd : qp->init.pd;
+	if (qp->type->xrc)
+		resp->recv_max_sge = TP_MAX_SGE;
 	resp->recv_slot_bytes = tp_recv_slot_bytes(resp->recv_max_sge);
 	resp->recv = calloc(1, resp->recv_slot_bytes);
-	if (qp->type->acknowledged) {
+	if (qp->type->acknowledged && qp->type->rx != NULL) {
 		resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
 		if (resp->saved == NULL)
 			return -ENOMEM;
@@ -128,7 +132,7 @@ void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 	tp_mw_unbind_all(qp);
 	if (qp->active)
 		TAILQ_REMOVE(&tp->active, qp, active_link);
-	tp->qps[qp->qpn & index_mask(tp)] = NULL;
+	tp->qps[qp->qpn & tp_index_mask(tp)] = NULL;
 	if (qp->init.srq != NULL)
 		qp->init.srq->n_qps--;
 	free_qp(qp);
@@ -339,7 +343,7 @@ void tp_qp_complete_recv(struct tp_qp *qp, enum tp_wc_status status, const struc
 		cqe.solicited |= last->solicited;
 	}
 	qp->resp.have_recv = false;
-	tp_qp_complete(qp, qp->init.recv_cq, &cqe);
+	tp_qp_complete(qp, qp->type->xrc ? qp->resp.srq->init.cq : qp->init.recv_cq, &cqe);
 }
 
 /* ---- error state ---- */
@@ -387,6 +391,8 @@ static bool flush_one_send(struct tp_qp *qp)
 	struct tp *tp = qp->tp;
 	int rc;
 
+	if (qp->type->send == NULL)
+		return false;
 	if (req->head == req->tail) {
 		struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
 

@@ -15,8 +15,8 @@ static int fetch(struct tp_qp *qp)
 	const struct tp *tp = qp->tp;
 
 	memset(resp->recv, 0, sizeof(*resp->recv));
-	if (qp->init.srq != NULL)
-		return tp_srq_fetch(qp->init.srq, resp->recv, resp->recv_slot_bytes);
+	if (resp->srq != NULL)
+		return tp_srq_fetch(resp->srq, resp->recv, resp->recv_slot_bytes);
 	return tp->ops.recv_fetch(tp->env, qp->init.cookie, resp->recv, resp->recv_slot_bytes);
 }
 
@@ -52,7 +52,7 @@ int tp_recv_place(struct tp_qp *qp, uint32_t off, const uint8_t *data, uint32_t 
 bool tp_recv_flush_one(struct tp_qp *qp)
 {
 	/* What is posted to a shared queue is there for others. */
-	if (qp->init.srq != NULL || fetch(qp) == 0)
+	if (qp->type->xrc || qp->init.srq != NULL || fetch(qp) == 0)
 		return false;
 	tp_qp_complete_recv(qp, TP_WC_WR_FLUSH_ERR, NULL, 0);
 	return true;

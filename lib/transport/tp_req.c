@@ -286,11 +286,12 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 
 	if (payload == NULL)
 		return false;
-	m = tp_pkt_begin(qp, kind_of(wqe)->only, req->snd_psn);
+	m = tp_pkt_begin(qp, tp_req_opcode(qp, kind_of(wqe)->only), req->snd_psn);
 	if (m == NULL)
 		return false;
 	pkt = TP_PKT(m);
 	pkt->ack_req = 1;
+	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
 	pkt->va = wqe->remote_addr + off;
 	pkt->rkey = wqe->rkey;
 	pkt->dma_bytes = tp_min(swr->bytes - off, tp_psn_dist(end, req->snd_psn) * qp->mtu);
@@ -345,6 +346,7 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
 	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
+	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
@@ -416,7 +418,8 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 
 static bool sending(const struct tp_qp *qp)
 {
-	return (qp->attr.state == TP_QPS_RTS || qp->attr.state == TP_QPS_SQD) && !qp->req.rnr_wait;
+	return qp->type->send != NULL && (qp->attr.state == TP_QPS_RTS || qp->attr.state == TP_QPS_SQD) &&
+		!qp->req.rnr_wait;
 }
 
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)

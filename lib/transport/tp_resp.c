@@ -20,6 +20,7 @@ static const struct failure {
 	[TP_V_RECV_BAD] = {TP_SYN_NAK_REM_OP, TP_WC_LOC_QP_OP_ERR, TP_EVENT_QP_FATAL},
 	/* Class J fault: the message itself arrived, so the peer gets its ACK; the failure is local. */
 	[TP_V_BAD_INVALIDATE] = {TP_SYN_ACK, TP_WC_REM_INV_REQ_ERR, TP_EVENT_QP_ACCESS_ERR},
+	[TP_V_BAD_SRQ] = {TP_SYN_NAK_INV_RD_REQ, TP_WC_REM_INV_REQ_ERR, TP_EVENT_QP_REQ_ERR},
 };
 
 void tp_resp_reset(struct tp_qp *qp)
@@ -31,6 +32,8 @@ void tp_resp_reset(struct tp_qp *qp)
 		.recv_slot_bytes = resp->recv_slot_bytes,
 		.recv_max_sge = resp->recv_max_sge,
 		.recv_pd = resp->recv_pd,
+		.pd = qp->init.pd,
+		.srq = qp->init.srq,
 		.saved = resp->saved,
 	};
 
@@ -160,6 +163,7 @@ static struct tp_saved *save(struct tp_request *r, enum tp_saved_kind kind, uint
 	saved->n_psn = n_psn;
 	saved->msn = resp->msn;
 	saved->rkey = r->pkt->rkey;
+	saved->pd = resp->pd;
 	saved->va = r->pkt->va;
 	saved->bytes = bytes;
 	resp->epsn = base_psn_add(resp->epsn, n_psn);
@@ -188,7 +192,8 @@ static enum tp_verdict execute_read(struct tp_request *r)
 static enum tp_verdict execute_atomic(struct tp_request *r)
 {
 	const struct wire_pkt *pkt = r->pkt;
-	const uint64_t *compare = pkt->opcode == WIRE_RC_COMPARE_SWAP ? &pkt->compare : NULL;
+	bool swaps = (pkt->opcode & WIRE_OPERATION_MASK) == WIRE_RC_COMPARE_SWAP;
+	const uint64_t *compare = swaps ? &pkt->compare : NULL;
 	struct tp_saved *saved;
 	uint64_t orig;
 
@@ -334,6 +339,7 @@ static enum tp_verdict judge(struct tp_request *r)
 	static enum tp_verdict (*const chain[])(struct tp_request *) = {
 		check_order,
 		check_sequence,
+		tp_xrc_check_srq,
 		tp_msg_check_operation,
 		check_resources,
 		tp_msg_check_length,

@@ -19,6 +19,7 @@ enum tp_verdict {
 	TP_V_RECV_MEM,       /* receive work request names memory that may not be written */
 	TP_V_RECV_BAD,       /* receive work request is malformed */
 	TP_V_BAD_INVALIDATE,
+	TP_V_BAD_SRQ,        /* XRC: no such shared receive queue in the domain */
 };
 
 /* One request packet on its way through the chain. */
@@ -33,6 +34,8 @@ struct tp_request {
 /* Runs a chain until a verdict other than TP_V_OK. */
 enum tp_verdict tp_resp_judge(struct tp_request *r, enum tp_verdict (*const chain[])(struct tp_request *), size_t n);
 
+/* Annex A14: finds the shared receive queue that an XRC request names. */
+enum tp_verdict tp_xrc_check_srq(struct tp_request *r);
 /* 9.7.4.1.3: does the queue pair allow the operation. */
 enum tp_verdict tp_msg_check_operation(struct tp_request *r);
 /* 9.7.4.1.4: a receive work request, where the message uses one. */

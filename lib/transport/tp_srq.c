@@ -5,6 +5,47 @@
 
 #include "tp_internal.h"
 
+struct tp_srq *tp_srq_find(const struct tp *tp, uint32_t number)
+{
+	uint32_t i = number & tp_index_mask(tp);
+
+	if (i >= tp->config.max_qps || tp->xrc_srqs[i] == NULL || tp->xrc_srqs[i]->number != number)
+		return NULL;
+	return tp->xrc_srqs[i];
+}
+
+/* Next fit, as queue pairs; index 0 is left out, so that no number is 0. */
+static int number_xrc(struct tp *tp, struct tp_srq *srq)
+{
+	uint32_t n = tp->config.max_qps;
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = (tp->next_xrc_srq + k) % n;
+
+		if (i == 0 || tp->xrc_srqs[i] != NULL)
+			continue;
+		tp->xrc_srqs[i] = srq;
+		srq->number = tp->config.qpn_base | i;
+		tp->next_xrc_srq = i + 1;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+/* A message in progress has lost its receive work request, and its next packet finds no queue. */
+static void forget_xrc(struct tp *tp, struct tp_srq *srq)
+{
+	for (uint32_t i = 0; i < tp->config.max_qps; i++) {
+		struct tp_qp *qp = tp->qps[i];
+
+		if (qp == NULL || !qp->type->xrc || qp->resp.srq != srq)
+			continue;
+		qp->resp.srq = NULL;
+		qp->resp.have_recv = false;
+	}
+	tp->xrc_srqs[srq->number & tp_index_mask(tp)] = NULL;
+}
+
 int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq **out)
 {
 	struct tp_srq *srq;
@@ -16,6 +57,10 @@ int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq *
 		return -ENOMEM;
 	srq->tp = tp;
 	srq->init = *init;
+	if (init->xrcd != 0 && number_xrc(tp, srq) != 0) {
+		free(srq);
+		return -ENOMEM;
+	}
 	LIST_INSERT_HEAD(&tp->srqs, srq, link);
 	*out = srq;
 	return 0;
@@ -23,9 +68,10 @@ int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq *
 
 int tp_srq_destroy(struct tp *tp, struct tp_srq *srq)
 {
-	(void)tp;
 	if (srq->n_qps != 0)
 		return -EBUSY;
+	if (srq->number != 0)
+		forget_xrc(tp, srq);
 	LIST_REMOVE(srq, link);
 	free(srq);
 	return 0;
@@ -50,6 +96,20 @@ int tp_srq_set_limit(struct tp *tp, struct tp_srq *srq, uint32_t limit)
 	srq->limit = limit;
 	check_limit(srq);
 	return 0;
+}
+
+int tp_srq_resize(struct tp *tp, struct tp_srq *srq, uint32_t depth)
+{
+	(void)tp;
+	if (depth == 0 || depth > TP_MAX_DEPTH || depth < srq->limit)
+		return -EINVAL;
+	srq->init.depth = depth;
+	return 0;
+}
+
+uint32_t tp_srq_number(const struct tp_srq *srq)
+{
+	return srq->number;
 }
 
 uint32_t tp_srq_limit(const struct tp_srq *srq)

@@ -20,6 +20,21 @@ static const struct tp_type types[] = {
 		.send = tp_req_send,
 		.rx = tp_resp_rx,
 	},
+	[TP_QPT_XRC_INI] = {
+		.service = WIRE_SERVICE_XRC,
+		.wrs = SENDS | WRITES | LOCAL | WR(SEND_INV) | WR(READ) | WR(CMP_SWAP) | WR(FETCH_ADD),
+		.acknowledged = true,
+		.connected = true,
+		.xrc = true,
+		.send = tp_req_send,
+	},
+	[TP_QPT_XRC_TGT] = {
+		.service = WIRE_SERVICE_XRC,
+		.acknowledged = true,
+		.connected = true,
+		.xrc = true,
+		.rx = tp_resp_rx,
+	},
 	[TP_QPT_UC] = {
 		.service = WIRE_SERVICE_UC,
 		.wrs = SENDS | WRITES | LOCAL,
@@ -37,7 +52,7 @@ static const struct tp_type types[] = {
 
 const struct tp_type *tp_type_of(enum tp_qp_type type)
 {
-	if ((size_t)type >= sizeof(types) / sizeof(types[0]) || types[type].send == NULL)
+	if ((size_t)type >= sizeof(types) / sizeof(types[0]) || (types[type].send == NULL && types[type].rx == NULL))
 		return NULL;
 	return &types[type];
 }

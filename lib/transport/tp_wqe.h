@@ -53,6 +53,7 @@ enum tp_wc_status {
 	TP_WC_REM_OP_ERR = 11,
 	TP_WC_RETRY_EXC_ERR = 12,
 	TP_WC_RNR_RETRY_EXC_ERR = 13,
+	TP_WC_REM_INV_RD_REQ_ERR = 16,
 	TP_WC_GENERAL_ERR = 21,
 };
 
@@ -131,7 +132,9 @@ struct tp_send_wqe {
 			uint32_t access; /* enum tp_access: remote rights, zero based */
 		} bind;
 	};
-	uint64_t resv[2];
+	uint32_t srqn;           /* XRC: number of the peer's shared receive queue */
+	uint32_t resv0;
+	uint64_t resv;
 };
 static_assert(sizeof(struct tp_send_wqe) == 64, "shared layout");
 

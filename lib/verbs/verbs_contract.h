@@ -125,6 +125,9 @@ enum vc_op {
 	VC_ATTACH_MCAST,
 	VC_DETACH_MCAST,
 	VC_REREG_MR,               /* keys stay; with an error the region is as it was */
+	VC_OPEN_XRCD,              /* reply: object; -EXDEV: the file's domain is at another worker */
+	VC_CLOSE_XRCD,
+	VC_OPEN_QP,                /* one more handle of an XRC target queue pair; reply: qp */
 	VC_CM_CREATE_CHANNEL = 64, /* event channel: an fd of its own */
 	VC_CM_DESTROY_CHANNEL,
 	VC_CM_CREATE_ID,
@@ -246,11 +249,19 @@ struct vc_request {
 			uint32_t pd, send_cq, recv_cq, type, sq_sig_all;
 			uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
 			uint64_t cookie;
-			uint32_t srq, resv;            /* srq 0: a receive queue of its own */
+			uint32_t srq, xrcd;            /* srq 0: a receive queue of its own; xrcd: of an XRC
+							* target, which has no pd, CQs and queues */
 		} create_qp;
 		struct { uint32_t handle, resv; struct vc_qp_attr attr; } modify_qp;
 		struct { uint32_t pd, resv; struct vc_av av; } create_ah;
-		struct { uint32_t pd, max_wr, max_sge, resv; uint64_t cookie; } create_srq;
+		struct {                                        /* xrcd 0: no XRC SRQ, and without a CQ */
+			uint32_t pd, max_wr, max_sge, xrcd;
+			uint64_t cookie;
+			uint32_t cq, resv;
+		} create_srq;
+		struct { int32_t fd; uint32_t oflags; } open_xrcd; /* fd: the client's, of the domain's file;
+			-1: a private domain. O_CREAT, O_EXCL */
+		struct { uint32_t xrcd, qpn; uint64_t cookie; } open_qp;
 		struct { uint32_t handle, mask, max_wr, limit; } modify_srq; /* mask: enum ibv_srq_attr_mask */
 		struct { uint32_t pd, type; } alloc_mw;         /* enum ibv_mw_type */
 		struct { uint32_t qp, resv; uint8_t gid[16]; } mcast;
@@ -290,9 +301,10 @@ struct vc_reply {
 			uint64_t sq_offset, rq_offset;         /* of struct vc_queue in shared memory; with an
 								* SRQ rq_depth is 0 and there is no rq */
 		} qp;
-		struct {                                        /* create, query */
+		struct {                                        /* create, modify, query */
 			uint32_t handle, depth, slot_bytes, max_sge;
-			uint32_t limit, resv;                  /* armed limit, 0: none */
+			uint32_t limit;                        /* armed limit, 0: none */
+			uint32_t number;                       /* of an XRC SRQ */
 			uint64_t offset;                       /* of struct vc_queue in shared memory */
 		} srq;
 		struct vc_qp_attr qp_attr;                      /* query_qp, cm_init_attr */

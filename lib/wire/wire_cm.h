@@ -59,8 +59,9 @@ enum wire_cm_type {
 	WIRE_CM_APR = 0x1a,
 };
 
-/* REQ transport service type. */
+/* REQ transport service type, and the extended one that EXT refers to (annex A14). */
 enum { WIRE_CM_TRANSPORT_RC = 0, WIRE_CM_TRANSPORT_UC = 1, WIRE_CM_TRANSPORT_RD = 2, WIRE_CM_TRANSPORT_EXT = 3 };
+enum { WIRE_CM_EXTENDED_XRC = 1 };
 
 /* Which message a REJ or MRA speaks of. */
 enum { WIRE_CM_ABOUT_REQ = 0, WIRE_CM_ABOUT_REP = 1, WIRE_CM_ABOUT_OTHER = 2 };

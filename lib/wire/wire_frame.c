@@ -182,6 +182,16 @@ static void write_rdeth(uint8_t *p, const struct wire_pkt *pkt)
 	put32(p, pkt->rdeth);
 }
 
+static void parse_xrceth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->xrceth = get32(p);
+}
+
+static void write_xrceth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, pkt->xrceth);
+}
+
 /* The extended headers in the order in which they stand on the wire. */
 static const struct {
 	uint16_t hdr;
@@ -190,6 +200,7 @@ static const struct {
 	void (*write)(uint8_t *p, const struct wire_pkt *pkt);
 } ext_hdrs[] = {
 	{WIRE_HDR_RDETH, 4, parse_rdeth, write_rdeth},
+	{WIRE_HDR_XRCETH, 4, parse_xrceth, write_xrceth},
 	{WIRE_HDR_DETH, 8, parse_deth, write_deth},
 	{WIRE_HDR_FETH, 4, parse_feth, write_feth},
 	{WIRE_HDR_RETH, 16, parse_reth, write_reth},

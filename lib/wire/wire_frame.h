@@ -86,6 +86,7 @@ struct wire_pkt {
 	union {
 		uint32_t feth;   /* FETH, whole word */
 		uint32_t rdeth;  /* RDETH, whole word */
+		uint32_t xrceth; /* XRCETH, whole word: the lower 24 bits are the number of the XRC SRQ */
 	};
 	uint32_t flow_label;     /* IPv6 */
 	uint16_t ip_id;          /* IPv4 identification */

@@ -11,6 +11,7 @@
 #define ATOMICACK  8
 #define IMMDT      4
 #define IETH       4
+#define XRCETH     4
 
 #define S WIRE_OP_START
 #define M WIRE_OP_MIDDLE
@@ -51,6 +52,29 @@
 		ROW(base + 0x0b, #svc "_RDMA_WRITE_ONLY_WITH_IMMEDIATE", svc,                      \
 			(set) | WIRE_HDR_RETH | WIRE_HDR_IMMDT, (bytes) + RETH + IMMDT,            \
 			S | E | WRITE | C | R)
+
+/* Annex A14: a request tells which shared receive queue it is for, a response is that of RC. */
+#define XRC_SET WIRE_HDR_XRCETH
+#define XRC_ROWS                                                                                   \
+	SEND_WRITE_ROWS(0xa0, XRC, XRC_SET, XRCETH),                                               \
+		ROW(0xac, "XRC_RDMA_READ_REQUEST", XRC, XRC_SET | WIRE_HDR_RETH, XRCETH + RETH,    \
+			S | E | WIRE_OP_READ),                                                     \
+		ROW(0xad, "XRC_RDMA_READ_RESPONSE_FIRST", XRC, WIRE_HDR_AETH, AETH, S | READ_RESP), \
+		ROW(0xae, "XRC_RDMA_READ_RESPONSE_MIDDLE", XRC, 0, 0, M | READ_RESP),              \
+		ROW(0xaf, "XRC_RDMA_READ_RESPONSE_LAST", XRC, WIRE_HDR_AETH, AETH, E | READ_RESP), \
+		ROW(0xb0, "XRC_RDMA_READ_RESPONSE_ONLY", XRC, WIRE_HDR_AETH, AETH,                 \
+			S | E | READ_RESP),                                                        \
+		ROW(0xb1, "XRC_ACKNOWLEDGE", XRC, WIRE_HDR_AETH, AETH, S | E | RESP),              \
+		ROW(0xb2, "XRC_ATOMIC_ACKNOWLEDGE", XRC, WIRE_HDR_AETH | WIRE_HDR_ATOMICACKETH,    \
+			AETH + ATOMICACK, S | E | RESP),                                           \
+		ROW(0xb3, "XRC_COMPARE_SWAP", XRC, XRC_SET | WIRE_HDR_ATOMICETH,                   \
+			XRCETH + ATOMICETH, S | E | WIRE_OP_ATOMIC),                               \
+		ROW(0xb4, "XRC_FETCH_ADD", XRC, XRC_SET | WIRE_HDR_ATOMICETH, XRCETH + ATOMICETH,  \
+			S | E | WIRE_OP_ATOMIC),                                                   \
+		ROW(0xb6, "XRC_SEND_LAST_WITH_INVALIDATE", XRC, XRC_SET | WIRE_HDR_IETH,           \
+			XRCETH + IETH, E | SEND | C),                                              \
+		ROW(0xb7, "XRC_SEND_ONLY_WITH_INVALIDATE", XRC, XRC_SET | WIRE_HDR_IETH,           \
+			XRCETH + IETH, S | E | SEND | C | R)
 
 #define RD_SET (WIRE_HDR_RDETH | WIRE_HDR_DETH)
 
@@ -98,6 +122,8 @@ static const struct wire_opinfo table[256] = {
 
 	/* 16 reserved bytes follow; they are carried as payload. */
 	ROW(0x81, "CNP", CNP, 0, 0, S | E | P),
+
+	XRC_ROWS,
 };
 
 const struct wire_opinfo *wire_opinfo(uint8_t opcode)

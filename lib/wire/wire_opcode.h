@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * BTH opcodes as a table: which headers follow in which order, how long they are, and what the opcode
- * does (IBTA vol. 1, 9.2 and tables 38, 39; annexes A17 and A19). The flags are a type of their own so
+ * does (IBTA vol. 1, 9.2 and tables 38, 39; annexes A14, A17 and A19). The flags are a type of their own so
  * that they can never be or-ed into an opcode number.
  */
 #ifndef WIRE_OPCODE_H
@@ -41,6 +41,9 @@ enum wire_opcode {
 	WIRE_UD_SEND_ONLY = 0x64,
 	WIRE_UD_SEND_ONLY_IMM = 0x65,
 	WIRE_CNP = 0x81,
+	WIRE_XRC_SEND_FIRST = 0xa0,
+	WIRE_XRC_ACK = 0xb1,
+	WIRE_XRC_SEND_ONLY_INV = 0xb7,
 };
 
 /* Transport service: the upper three bits of an opcode. */
@@ -52,6 +55,9 @@ enum wire_service {
 	WIRE_SERVICE_CNP = 4,
 	WIRE_SERVICE_XRC = 5,
 };
+
+/* The operation: the lower five bits, the same in RC, XRC and where they have it UC. */
+#define WIRE_OPERATION_MASK 0x1f
 
 /* Extended headers, as a set. */
 enum wire_hdr {

@@ -103,7 +103,7 @@ def programs():
         for fault in (0, 1, 2, 4, 8, 0xf0):
             yield b"\x08\0" + recv(1, 200) + step(TROUBLE, fault & 1 ^ 1, fault) + post(0, op, 30) + step(RUN, 0)
     for opcode in range(0x1e):
-        for service in range(3):
+        for service in range(4):
             yield bytes([0, service]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
         yield b"\2\0" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
     rnd = random.Random(7)

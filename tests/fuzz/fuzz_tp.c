@@ -132,7 +132,7 @@ static void check_fence(const struct hx_side *s)
 static struct hx_world *make_world(struct input *in)
 {
 	static const uint32_t mtus[4] = {256, 512, 1024, 4096};
-	static const enum tp_qp_type types[4] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD, TP_QPT_RC};
+	static const enum tp_qp_type types[4] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD, TP_QPT_XRC_INI};
 	uint8_t flags = (uint8_t)take(in, 1), service = (uint8_t)take(in, 1);
 	struct hx_options o = {
 		.type = types[service & 3],
@@ -173,7 +173,9 @@ static uint32_t a_length(struct input *in)
 static uint32_t a_key(struct fuzz *f, int side)
 {
 	uint8_t v = (uint8_t)take(&f->in, 1);
-	uint32_t right = f->w->side[side].key;
+	/* What comes for an XRC SRQ has keys of that one's domain. */
+	bool xrc = f->w->o.type == TP_QPT_XRC_INI && side == 1;
+	uint32_t right = xrc ? f->srq_key[side] : f->w->side[side].key;
 
 	if (v >= 0xc0 && v < 0xe0)
 		return f->window[side];
@@ -193,9 +195,19 @@ static uint32_t take_sgl(struct fuzz *f, int side, struct tp_sge sge[TP_MAX_SGE]
 	return n;
 }
 
+/* An XRC target sends nothing. */
 static bool has_room(const struct hx_qp *q)
 {
+	const struct hx_world *w = q->side->w;
+
+	if (w->o.type == TP_QPT_XRC_INI && q->side == &w->side[1])
+		return false;
 	return q->sq_prod - q->sq_retired < HX_RING - 1;
+}
+
+static uint32_t an_srqn(const struct fuzz *f, int side, uint8_t choice)
+{
+	return tp_srq_number(f->w->side[side].srq.srq) + (choice < 0xe0 ? 0 : choice & 7u);
 }
 
 /* What datagrams and binds have in place of the atomics' operands, from these. */
@@ -204,6 +216,8 @@ static void set_operands(struct fuzz *f, int side, struct tp_send_wqe *wqe)
 	uint8_t a = (uint8_t)wqe->atomic.compare_add, b = (uint8_t)wqe->atomic.swap;
 	struct hx_side *s = &f->w->side[side];
 
+	if (f->w->o.type == TP_QPT_XRC_INI)
+		wqe->srqn = an_srqn(f, !side, b);
 	if (f->w->o.type == TP_QPT_UD) {
 		wqe->ud.ah = a < 0xe0 ? s->ah : a;
 		wqe->ud.qpn = f->w->side[!side].qps[0].qpn;
@@ -307,7 +321,7 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 static uint8_t an_opcode(struct fuzz *f)
 {
 	static const uint8_t base[] = {[TP_QPT_RC] = 0, [TP_QPT_UC] = WIRE_UC_SEND_FIRST,
-		[TP_QPT_UD] = WIRE_UD_SEND_ONLY};
+		[TP_QPT_UD] = WIRE_UD_SEND_ONLY, [TP_QPT_XRC_INI] = WIRE_XRC_SEND_FIRST};
 	uint8_t v = (uint8_t)take(&f->in, 1);
 
 	if (f->w->o.type == TP_QPT_UD)
@@ -378,6 +392,10 @@ static void craft(struct fuzz *f, int to)
 		.ack_req = 1,
 	};
 
+	if (w->o.type == TP_QPT_XRC_INI) {
+		pkt.rkey = f->srq_key[to];
+		pkt.xrceth = an_srqn(f, to, 0);
+	}
 	pkt.psn = (pkt.psn + (uint32_t)near(&f->in)) & BASE_PSN_MASK;
 	pkt.payload_bytes = (uint16_t)(a_length(&f->in) % MAX_PAYLOAD);
 	pkt.dma_bytes = pkt.payload_bytes;
@@ -531,7 +549,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < 2; i++) {
 		make_window(&f, (int)i, TP_MW_TYPE_2);
 		if (f.w->o.srq)
-			f.srq_key[i] = make_region(&f.w->side[i], HX_SRQ_PD, TP_ACCESS_LOCAL_WRITE);
+			f.srq_key[i] = make_region(&f.w->side[i], HX_SRQ_PD, TP_ACCESS_LOCAL_WRITE |
+				TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC);
 	}
 	for (i = 0; i < MAX_STEPS && f.in.left > 0; i++)
 		do_step(&f);

@@ -22,6 +22,7 @@ struct cma_device {
 	char name[VC_NAME_BYTES];
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;                 /* for QPs whose creator names none; made when first needed */
+	struct ibv_xrcd *xrcd;             /* the same for XRC targets and their SRQs */
 };
 
 /* The process' connection manager. A forked child, and a process whose daemon went, gets a new one. */
@@ -101,6 +102,8 @@ int cma_get(struct cma **cma);
 struct ibv_context *cma_open_device(struct cma *cma, const char *name, int *err);
 /* The default protection domain of an id's device. */
 struct ibv_pd *cma_default_pd(struct cma *cma, struct ibv_context *verbs);
+/* Its default XRC domain, which is private to the process. */
+struct ibv_xrcd *cma_default_xrcd(struct cma *cma, struct ibv_context *verbs);
 
 /* ---- vcl_cma_id.c ---- */
 /* An id without the daemon's half; in the cookie table. */

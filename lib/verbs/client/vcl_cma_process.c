@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process has once: its connection to the connection manager, a context per device; and channels. */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,25 @@ struct ibv_pd *cma_default_pd(struct cma *cma, struct ibv_context *verbs)
 	}
 	pthread_mutex_unlock(&cma->lock);
 	return pd;
+}
+
+struct ibv_xrcd *cma_default_xrcd(struct cma *cma, struct ibv_context *verbs)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+	struct ibv_xrcd *xrcd = NULL;
+	uint32_t i;
+
+	pthread_mutex_lock(&cma->lock);
+	for (i = 0; i < cma->n_devices; i++) {
+		if (cma->devices[i].verbs != verbs)
+			continue;
+		if (cma->devices[i].xrcd == NULL)
+			cma->devices[i].xrcd = ibv_open_xrcd(verbs, &attr);
+		xrcd = cma->devices[i].xrcd;
+	}
+	pthread_mutex_unlock(&cma->lock);
+	return xrcd;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

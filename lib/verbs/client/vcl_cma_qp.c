@@ -142,9 +142,11 @@ static void drop_cq(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 	*channel = NULL;
 }
 
+/* Those of the queue pair: an XRC target's id has one for its shared receive queue. */
 static void drop_cqs(struct rdma_cm_id *id)
 {
-	drop_cq(&id->recv_cq_channel, &id->recv_cq);
+	if (id->qp_type != IBV_QPT_XRC_RECV)
+		drop_cq(&id->recv_cq_channel, &id->recv_cq);
 	drop_cq(&id->send_cq_channel, &id->send_cq);
 }
 
@@ -152,7 +154,10 @@ static int make_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	int err = 0;
 
-	if (attr->recv_cq == NULL) {
+	/* An XRC target has none: a shared receive queue has that of the messages. */
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return 0;
+	if (attr->recv_cq == NULL && attr->qp_type != IBV_QPT_XRC_SEND) {
 		err = make_cq(id, attr->cap.max_recv_wr, &id->recv_cq_channel, &id->recv_cq);
 		attr->recv_cq = id->recv_cq;
 	}
@@ -165,8 +170,21 @@ static int make_cqs(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 /* ---- made and destroyed ---- */
 
+static int choose_xrcd(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || attr->xrcd == NULL) {
+		attr->xrcd = cma_default_xrcd(id->cma, id->rdma.verbs);
+		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		if (attr->xrcd == NULL)
+			return -errno;
+	}
+	return attr->xrcd->context == id->rdma.verbs ? 0 : -EINVAL;
+}
+
 static int choose_pd(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 {
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return choose_xrcd(id, attr);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL) {
 		attr->pd = cma_default_pd(id->cma, id->rdma.verbs);
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
@@ -187,7 +205,7 @@ static int create_qp(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	err = choose_pd(id, attr);
 	if (err != 0)
 		return err;
-	if (attr->srq == NULL)
+	if (attr->srq == NULL && attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_XRC_SEND)
 		attr->srq = id->rdma.srq;
 	err = make_cqs(&id->rdma, attr);
 	if (err != 0)
@@ -203,7 +221,8 @@ static int create_qp(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 		goto drop;
 	}
 	id->rdma.qp = qp;
-	id->rdma.pd = attr->pd;
+	if (attr->qp_type != IBV_QPT_XRC_RECV)
+		id->rdma.pd = attr->pd;
 	return 0;
 drop:
 	drop_cqs(&id->rdma);
@@ -242,38 +261,85 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* ---- shared receive queues ---- */
 
-/* Of an id's device; queue pairs made on the id use it unless they name another. */
-int rdma_create_srq(struct rdma_cm_id *rdma, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* Of the id's own: a completion queue for the messages, unless there is one. */
+static int choose_xrc_parts(struct cma_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct cma_id *id = cma_id(rdma);
-	struct ibv_srq *srq;
+	struct rdma_cm_id *rdma = &id->rdma;
+	int err;
 
-	if (rdma->verbs == NULL || rdma->srq != NULL)
-		return cma_result(-EINVAL);
-	if (pd == NULL)
-		pd = rdma->pd != NULL ? rdma->pd : cma_default_pd(id->cma, rdma->verbs);
-	if (pd == NULL)
-		return -1;
-	if (pd->context != rdma->verbs)
-		return cma_result(-EINVAL);
-	srq = ibv_create_srq(pd, attr);
-	if (srq == NULL)
-		return -1;
-	rdma->srq = srq;
-	rdma->pd = pd;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || attr->xrcd == NULL) {
+		attr->xrcd = cma_default_xrcd(id->cma, rdma->verbs);
+		if (attr->xrcd == NULL)
+			return -errno;
+	}
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || attr->cq == NULL) {
+		err = 0;
+		if (rdma->recv_cq == NULL)
+			err = make_cq(rdma, attr->attr.max_wr, &rdma->recv_cq_channel, &rdma->recv_cq);
+		if (err != 0) {
+			drop_cq(&rdma->recv_cq_channel, &rdma->recv_cq);
+			return err;
+		}
+		attr->cq = rdma->recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	return 0;
 }
 
-/* The plain kind only: there are no XRC domains and no tag matching. */
+static int create_srq(struct cma_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	struct rdma_cm_id *rdma = &id->rdma;
+	bool had_cq = rdma->recv_cq != NULL;
+	struct ibv_srq *srq;
+	int err;
+
+	if (rdma->verbs == NULL || rdma->srq != NULL)
+		return -EINVAL;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attr->pd == NULL) {
+		attr->pd = rdma->pd != NULL ? rdma->pd : cma_default_pd(id->cma, rdma->verbs);
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		if (attr->pd == NULL)
+			return -errno;
+	}
+	if (attr->pd->context != rdma->verbs)
+		return -EINVAL;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type == IBV_SRQT_XRC) {
+		err = choose_xrc_parts(id, attr);
+		if (err != 0)
+			return err;
+	}
+	srq = ibv_create_srq_ex(rdma->verbs, attr);
+	if (srq == NULL) {
+		err = -errno;
+		if (!had_cq)
+			drop_cq(&rdma->recv_cq_channel, &rdma->recv_cq);
+		return err;
+	}
+	rdma->srq = srq;
+	rdma->pd = attr->pd;
+	return 0;
+}
+
 int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-	struct ibv_pd *pd = (attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) != 0 ? attr->pd : NULL;
+	return cma_result(create_srq(cma_id(id), attr));
+}
 
-	if ((attr->comp_mask & ~known) != 0 ||
-		((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC))
-		return cma_result(-EOPNOTSUPP);
-	return rdma_create_srq(id, pd, (struct ibv_srq_init_attr *)attr);
+/* Of an id's device; queue pairs made on the id use it unless they name another. */
+int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	int err;
+
+	err = create_srq(cma_id(id), &ex);
+	attr->attr = ex.attr;
+	return cma_result(err);
 }
 
 void rdma_destroy_srq(struct rdma_cm_id *id)
@@ -281,4 +347,6 @@ void rdma_destroy_srq(struct rdma_cm_id *id)
 	if (id->srq != NULL)
 		(void)ibv_destroy_srq(id->srq);
 	id->srq = NULL;
+	if (id->qp_type == IBV_QPT_XRC_RECV)
+		drop_cq(&id->recv_cq_channel, &id->recv_cq);
 }

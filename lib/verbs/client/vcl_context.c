@@ -25,19 +25,30 @@ void *vcl_shm_at(struct vcl_context *ctx, uint64_t offset, uint64_t bytes)
 	return (char *)ctx->shm + offset;
 }
 
-int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
-	uint32_t slot_bytes, uint32_t least_slot_bytes)
+int vcl_map_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth, uint32_t slot_bytes,
+	uint32_t least_slot_bytes)
 {
-	if (depth == 0 || (depth & (depth - 1)) != 0 || slot_bytes < least_slot_bytes)
+	struct vc_queue *queue = NULL;
+
+	if (depth != 0 && (depth & (depth - 1)) == 0 && slot_bytes >= least_slot_bytes)
+		queue = vcl_shm_at(ctx, offset, sizeof(*queue) + (uint64_t)depth * slot_bytes);
+	if (queue == NULL)
 		return -EPROTO;
-	ring->queue = vcl_shm_at(ctx, offset, sizeof(struct vc_queue) + (uint64_t)depth * slot_bytes);
-	if (ring->queue == NULL)
-		return -EPROTO;
+	ring->queue = queue;
 	ring->slots = (uint8_t *)(ring->queue + 1);
 	ring->depth = depth;
 	ring->slot_bytes = slot_bytes;
-	pthread_spin_init(&ring->lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
+}
+
+int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
+	uint32_t slot_bytes, uint32_t least_slot_bytes)
+{
+	int err = vcl_map_ring(ctx, ring, offset, depth, slot_bytes, least_slot_bytes);
+
+	if (err == 0)
+		pthread_spin_init(&ring->lock, PTHREAD_PROCESS_PRIVATE);
+	return err;
 }
 
 uint64_t vcl_add_cookie(struct vcl_context *ctx, void *object)
@@ -166,6 +177,10 @@ static void init_ops(struct verbs_context *v)
 	v->alloc_parent_domain = vcl_alloc_parent_domain;
 	v->create_qp_ex = vcl_create_qp_ex;
 	v->create_srq_ex = vcl_create_srq_ex;
+	v->open_xrcd = vcl_open_xrcd;
+	v->close_xrcd = vcl_close_xrcd;
+	v->get_srq_num = vcl_get_srq_num;
+	v->open_qp = vcl_open_qp;
 	v->context.abi_compat = (void *)UINTPTR_MAX;
 	v->context.ops.alloc_mw = vcl_alloc_mw;
 	v->context.ops.bind_mw = vcl_bind_mw;

@@ -89,6 +89,12 @@ struct vcl_srq {
 	struct vcl_ring ring;
 	uint64_t cookie;
 	uint32_t async_events;
+	uint32_t number;                   /* XRC; else 0 */
+};
+
+struct vcl_xrcd {
+	struct ibv_xrcd ibv;
+	uint32_t handle;
 };
 
 struct vcl_td {
@@ -119,7 +125,7 @@ struct vcl_qp {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
 	};
-	struct vcl_ring sq, rq;            /* with an SRQ there is no rq: depth 0 */
+	struct vcl_ring sq, rq;            /* with an SRQ there is no rq: depth 0; XRC ones have one or neither */
 	uint64_t *doorbell;                /* word of the shared bits */
 	uint64_t doorbell_bit;
 	uint32_t max_inline_bytes;
@@ -154,6 +160,11 @@ static inline struct vcl_srq *vcl_srq(struct ibv_srq *srq)
 	return container_of(srq, struct vcl_srq, ibv);
 }
 
+static inline struct vcl_xrcd *vcl_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct vcl_xrcd, ibv);
+}
+
 static inline const struct vcl_ah *vcl_ah(const struct ibv_ah *ah)
 {
 	return (const struct vcl_ah *)(const void *)ah;
@@ -184,6 +195,9 @@ void *vcl_shm_at(struct vcl_context *ctx, uint64_t offset, uint64_t bytes);
 /* Maps a queue that a reply describes. 0, or -EPROTO: no such queue can be. */
 int vcl_place_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth,
 	uint32_t slot_bytes, uint32_t least_slot_bytes);
+/* The same of one that has its lock already. */
+int vcl_map_ring(struct vcl_context *ctx, struct vcl_ring *ring, uint64_t offset, uint32_t depth, uint32_t slot_bytes,
+	uint32_t least_slot_bytes);
 /* Cookies of objects for events; 0: no memory. */
 uint64_t vcl_add_cookie(struct vcl_context *ctx, void *object);
 void vcl_remove_cookie(struct vcl_context *ctx, uint64_t cookie);
@@ -207,6 +221,10 @@ struct ibv_td *vcl_alloc_td(struct ibv_context *context, struct ibv_td_init_attr
 int vcl_dealloc_td(struct ibv_td *td);
 struct ibv_pd *vcl_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 int vcl_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge, uint32_t n);
+struct ibv_qp *vcl_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
+struct ibv_xrcd *vcl_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int vcl_close_xrcd(struct ibv_xrcd *xrcd);
+int vcl_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 
 /* Destroys a daemon's object; 0 too if the daemon is gone, and its objects with it. */
 int vcl_destroy(struct ibv_context *context, enum vc_op op, uint32_t handle);

@@ -10,23 +10,24 @@
 #define RC      (1u << IBV_QPT_RC)
 #define UC      (1u << IBV_QPT_UC)
 #define UD      (1u << IBV_QPT_UD)
+#define XRC     (1u << IBV_QPT_XRC_SEND)
 
 /* What a work request carries, by opcode (IB 11.4.1.1, table of operations by service). */
 static const struct {
-	uint8_t services;                  /* RC, UC, UD that have it */
+	uint16_t services;                 /* RC, UC, UD, XRC that have it */
 	uint8_t remote : 1, atomic : 1, may_inline : 1, window : 1, eight_bytes : 1;
 } opcodes[] = {
-	[IBV_WR_RDMA_WRITE] = {RC | UC, .remote = 1, .may_inline = 1},
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC, .remote = 1, .may_inline = 1},
-	[IBV_WR_SEND] = {RC | UC | UD, .may_inline = 1},
-	[IBV_WR_SEND_WITH_IMM] = {RC | UC | UD, .may_inline = 1},
-	[IBV_WR_RDMA_READ] = {RC, .remote = 1},
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, .atomic = 1, .eight_bytes = 1},
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, .atomic = 1, .eight_bytes = 1},
+	[IBV_WR_RDMA_WRITE] = {RC | UC | XRC, .remote = 1, .may_inline = 1},
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC | XRC, .remote = 1, .may_inline = 1},
+	[IBV_WR_SEND] = {RC | UC | UD | XRC, .may_inline = 1},
+	[IBV_WR_SEND_WITH_IMM] = {RC | UC | UD | XRC, .may_inline = 1},
+	[IBV_WR_RDMA_READ] = {RC | XRC, .remote = 1},
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC | XRC, .atomic = 1, .eight_bytes = 1},
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC | XRC, .atomic = 1, .eight_bytes = 1},
 	[IBV_WR_ATOMIC_WRITE] = {RC, .remote = 1, .may_inline = 1, .eight_bytes = 1},
-	[IBV_WR_LOCAL_INV] = {RC | UC, .window = 1},
-	[IBV_WR_BIND_MW] = {RC | UC, .window = 1},
-	[IBV_WR_SEND_WITH_INV] = {RC, .may_inline = 1}, /* its key shares the place of the immediate data */
+	[IBV_WR_LOCAL_INV] = {RC | UC | XRC, .window = 1},
+	[IBV_WR_BIND_MW] = {RC | UC | XRC, .window = 1},
+	[IBV_WR_SEND_WITH_INV] = {RC | XRC, .may_inline = 1}, /* its key shares the place of the immediate data */
 };
 
 static uint64_t total_bytes(const struct ibv_sge *sge, int n)
@@ -99,6 +100,8 @@ static void write_header(const struct vcl_qp *qp, const struct ibv_send_wr *wr, 
 	}
 	if (wr->opcode == IBV_WR_BIND_MW)
 		vcl_write_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		wqe->srqn = wr->qp_type.xrc.remote_srqn;
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		wqe->ud.ah = vcl_ah(wr->wr.ud.ah)->number;
 		wqe->ud.qpn = wr->wr.ud.remote_qpn;
@@ -143,7 +146,7 @@ static int post_one_send(struct vcl_qp *qp, const struct ibv_send_wr *wr)
 int vcl_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vcl_qp *qp = vcl_qp(ibv);
-	int err = vcl_may_send(ibv);
+	int err = qp->sq.queue != NULL ? vcl_may_send(ibv) : -EINVAL;
 	uint32_t first;
 
 	if (err != 0) {
@@ -201,7 +204,7 @@ int vcl_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 
 	if (!vcl_alive(ibv->context))
 		err = -EIO;
-	else if (ibv->srq != NULL || __atomic_load_n(&ibv->state, __ATOMIC_RELAXED) == IBV_QPS_RESET)
+	else if (qp->rq.queue == NULL || __atomic_load_n(&ibv->state, __ATOMIC_RELAXED) == IBV_QPS_RESET)
 		err = -EINVAL;
 	if (err != 0) {
 		*bad_wr = wr;

@@ -5,17 +5,28 @@
 
 #include "vcl_post.h"
 
+static bool has_sq(const struct vcl_qp *qp)
+{
+	return qp->ibv.qp_type != IBV_QPT_XRC_RECV;
+}
+
+static bool has_rq(const struct vcl_qp *qp)
+{
+	return qp->ibv.srq == NULL && qp->ibv.qp_type != IBV_QPT_XRC_SEND && qp->ibv.qp_type != IBV_QPT_XRC_RECV;
+}
+
 static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct vc_reply *reply)
 {
 	uint32_t sge = reply->qp.max_send_sge, data = reply->qp.max_inline_bytes;
-	uint32_t recv_sge = qp->ibv.srq == NULL ? reply->qp.max_recv_sge : 0;
-	int err;
+	uint32_t recv_sge = has_rq(qp) ? reply->qp.max_recv_sge : 0;
+	int err = 0;
 
 	if (sge > TP_MAX_SGE || recv_sge > TP_MAX_SGE || data > TP_MAX_INLINE_BYTES || reply->qp.slot >= VC_MAX_QPS)
 		return -EPROTO;
-	err = vcl_place_ring(ctx, &qp->sq, reply->qp.sq_offset, reply->qp.sq_depth, reply->qp.sq_slot_bytes,
-		tp_send_slot_bytes(sge, data));
-	if (err == 0 && qp->ibv.srq == NULL)
+	if (has_sq(qp))
+		err = vcl_place_ring(ctx, &qp->sq, reply->qp.sq_offset, reply->qp.sq_depth, reply->qp.sq_slot_bytes,
+			tp_send_slot_bytes(sge, data));
+	if (err == 0 && has_rq(qp))
 		err = vcl_place_ring(ctx, &qp->rq, reply->qp.rq_offset, reply->qp.rq_depth, reply->qp.rq_slot_bytes,
 			tp_recv_slot_bytes(recv_sge));
 	if (err != 0)
@@ -25,7 +36,7 @@ static int take_reply(struct vcl_context *ctx, struct vcl_qp *qp, const struct v
 	qp->max_inline_bytes = data;
 	qp->doorbell = &ctx->shm->doorbell[reply->qp.slot / 64];
 	qp->doorbell_bit = 1ull << (reply->qp.slot % 64);
-	qp->cap = (struct ibv_qp_cap){reply->qp.sq_depth, qp->rq.depth, sge, recv_sge, data};
+	qp->cap = (struct ibv_qp_cap){qp->sq.depth, qp->rq.depth, sge, recv_sge, data};
 	return 0;
 }
 
@@ -43,15 +54,15 @@ static uint32_t inline_wish(const struct vcl_context *ctx, const struct ibv_qp_c
 	return fits < most ? fits : most;
 }
 
-static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
+static void fill_create(const struct vcl_context *ctx, const struct vcl_qp *qp, struct ibv_xrcd *xrcd,
+	struct vc_request *out)
 {
 	struct vc_request req = {.op = VC_CREATE_QP};
-	struct vc_reply reply;
-	int err;
 
-	req.create_qp.pd = qp->ibv.pd->handle;
-	req.create_qp.send_cq = qp->ibv.send_cq->handle;
-	req.create_qp.recv_cq = qp->ibv.recv_cq->handle;
+	req.create_qp.pd = qp->ibv.pd != NULL ? qp->ibv.pd->handle : 0;
+	req.create_qp.send_cq = qp->ibv.send_cq != NULL ? qp->ibv.send_cq->handle : 0;
+	req.create_qp.recv_cq = qp->ibv.recv_cq != NULL ? qp->ibv.recv_cq->handle : 0;
+	req.create_qp.xrcd = xrcd != NULL ? vcl_xrcd(xrcd)->handle : 0;
 	req.create_qp.type = qp->ibv.qp_type;
 	req.create_qp.sq_sig_all = qp->sq_sig_all != 0;
 	req.create_qp.srq = qp->ibv.srq != NULL ? qp->ibv.srq->handle : 0;
@@ -61,7 +72,15 @@ static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
 	req.create_qp.max_recv_sge = qp->cap.max_recv_sge;
 	req.create_qp.max_inline_bytes = inline_wish(ctx, &qp->cap);
 	req.create_qp.cookie = qp->cookie;
-	err = vcl_call(&ctx->conn, &req, &reply);
+	*out = req;
+}
+
+/* By a request to create or to open it. */
+static int get_from_daemon(struct vcl_context *ctx, struct vcl_qp *qp, struct vc_request *req)
+{
+	struct vc_reply reply;
+	int err = vcl_call(&ctx->conn, req, &reply);
+
 	if (err != 0)
 		return err;
 	qp->ibv.handle = reply.qp.handle;
@@ -72,59 +91,138 @@ static int create_at_daemon(struct vcl_context *ctx, struct vcl_qp *qp)
 	return err;
 }
 
-static struct vcl_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+static struct vcl_qp *new_qp(struct ibv_context *context, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct vcl_qp *qp = calloc(1, sizeof(*qp));
 
 	if (qp == NULL)
 		return NULL;
-	qp->ibv.context = pd->context;
+	qp->ibv.context = context;
 	qp->ibv.qp_context = attr->qp_context;
-	qp->ibv.pd = pd;
-	qp->ibv.send_cq = attr->send_cq;
-	qp->ibv.recv_cq = attr->recv_cq;
-	qp->ibv.srq = attr->srq;
 	qp->ibv.qp_type = attr->qp_type;
+	if (attr->qp_type != IBV_QPT_XRC_RECV) {
+		qp->ibv.pd = pd;
+		qp->ibv.send_cq = attr->send_cq;
+	}
+	if (attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_XRC_SEND) {
+		qp->ibv.recv_cq = attr->recv_cq;
+		qp->ibv.srq = attr->srq;
+	}
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->sq_sig_all = attr->sq_sig_all;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
+	qp->cookie = vcl_add_cookie(vcl_context(context), qp);
+	if (qp->cookie == 0) {
+		free(qp);
+		return NULL;
+	}
 	return qp;
 }
 
 static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD &&
+		attr->qp_type != IBV_QPT_XRC_SEND)
 		return -EOPNOTSUPP;
+	if (attr->send_cq == NULL || attr->send_cq->context != pd->context)
+		return -EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_SEND)
+		return 0;
 	if (attr->srq != NULL && attr->srq->context != pd->context)
 		return -EINVAL;
-	if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->context != pd->context ||
-		attr->recv_cq->context != pd->context)
-		return -EINVAL;
-	return 0;
+	return attr->recv_cq != NULL && attr->recv_cq->context == pd->context ? 0 : -EINVAL;
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* Gets the daemon's half by a request; without it there is no queue pair. */
+static int settle(struct vcl_context *ctx, struct vcl_qp *qp, struct vc_request *req)
 {
-	struct vcl_context *ctx = vcl_context(pd->context);
-	int err = check_init(pd, attr);
-	struct vcl_qp *qp;
+	int err = get_from_daemon(ctx, qp, req);
 
-	qp = err == 0 ? new_qp(pd, attr) : NULL;
-	if (qp == NULL) {
-		errno = err != 0 ? -err : ENOMEM;
-		return NULL;
+	if (err == 0)
+		return 0;
+	vcl_remove_cookie(ctx, qp->cookie);
+	free(qp);
+	return err;
+}
+
+static struct ibv_qp *create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
+	struct ibv_qp_init_attr *attr)
+{
+	struct vcl_context *ctx = vcl_context(context);
+	struct vcl_qp *qp = new_qp(context, pd, attr);
+	struct vc_request req;
+	int err = -ENOMEM;
+
+	if (qp != NULL) {
+		fill_create(ctx, qp, xrcd, &req);
+		err = settle(ctx, qp, &req);
 	}
-	qp->cookie = vcl_add_cookie(ctx, qp);
-	err = qp->cookie == 0 ? -ENOMEM : create_at_daemon(ctx, qp);
 	if (err != 0) {
-		vcl_remove_cookie(ctx, qp->cookie);
-		free(qp);
 		errno = -err;
 		return NULL;
 	}
 	attr->cap = qp->cap;
+	return &qp->ibv;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	int err = check_init(pd, attr);
+
+	if (err != 0) {
+		errno = -err;
+		return NULL;
+	}
+	return create(pd->context, pd, NULL, attr);
+}
+
+/* An XRC target: of a domain, and with nothing else of its own. */
+static struct ibv_qp *create_target(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t served = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	int err = 0;
+
+	if ((attr->comp_mask & ~served) != 0 ||
+		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0))
+		err = -EOPNOTSUPP;
+	else if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || attr->xrcd == NULL || attr->xrcd->context != ctx)
+		err = -EINVAL;
+	if (err != 0) {
+		errno = -err;
+		return NULL;
+	}
+	return create(ctx, NULL, attr->xrcd, (struct ibv_qp_init_attr *)attr);
+}
+
+/* One more handle of an XRC target, which lives as long as it has any. */
+struct ibv_qp *vcl_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	bool has_context = (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_XRC_RECV, .qp_context = has_context ? attr->qp_context : NULL};
+	struct vc_request req = {.op = VC_OPEN_QP};
+	struct vcl_qp *qp;
+	int err = -ENOMEM;
+
+	if ((attr->comp_mask & needed) != needed || attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED ||
+		attr->qp_type != IBV_QPT_XRC_RECV || attr->xrcd == NULL || attr->xrcd->context != ctx) {
+		errno = EINVAL;
+		return NULL;
+	}
+	qp = new_qp(ctx, NULL, &init);
+	if (qp != NULL) {
+		req.open_qp.xrcd = vcl_xrcd(attr->xrcd)->handle;
+		req.open_qp.qpn = attr->qp_num;
+		req.open_qp.cookie = qp->cookie;
+		err = settle(vcl_context(ctx), qp, &req);
+	}
+	if (err != 0) {
+		errno = -err;
+		return NULL;
+	}
 	return &qp->ibv;
 }
 
@@ -136,6 +234,8 @@ struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr
 	struct ibv_qp *qp;
 	int err = 0;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return create_target(ctx, attr);
 	if ((attr->comp_mask & ~served) != 0 ||
 		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0))
 		err = -EOPNOTSUPP;
@@ -153,6 +253,15 @@ struct ibv_qp *vcl_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr
 	return qp;
 }
 
+/* After a reset too the daemon takes all that was posted as gone; indices run on. */
+static void forget_completions(struct ibv_qp *qp)
+{
+	if (qp->send_cq != NULL)
+		vcl_cq_purge(qp->send_cq, qp->qp_num);
+	if (qp->recv_cq != NULL && qp->recv_cq != qp->send_cq)
+		vcl_cq_purge(qp->recv_cq, qp->qp_num);
+}
+
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct vcl_context *ctx = vcl_context(ibv->context);
@@ -161,14 +270,13 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (err != 0 && err != -EIO)
 		return vcl_errno(err);
-	vcl_cq_purge(ibv->send_cq, ibv->qp_num);
-	if (ibv->recv_cq != ibv->send_cq)
-		vcl_cq_purge(ibv->recv_cq, ibv->qp_num);
+	forget_completions(ibv);
 	vcl_remove_cookie(ctx, qp->cookie);
 	vcl_wait_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, qp->async_events);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	pthread_spin_destroy(&qp->sq.lock);
+	if (qp->sq.queue != NULL)
+		pthread_spin_destroy(&qp->sq.lock);
 	if (qp->rq.queue != NULL)
 		pthread_spin_destroy(&qp->rq.lock);
 	free(qp);
@@ -226,14 +334,6 @@ static void attr_from_contract(const struct vc_qp_attr *in, struct ibv_qp_attr *
 		.rnr_retry = in->rnr_retry,
 	};
 	vcl_av_to_attr(&out->ah_attr, &in->av);
-}
-
-/* After a reset the daemon takes all that was posted as gone; indices run on. */
-static void forget_completions(struct ibv_qp *qp)
-{
-	vcl_cq_purge(qp->send_cq, qp->qp_num);
-	if (qp->recv_cq != qp->send_cq)
-		vcl_cq_purge(qp->recv_cq, qp->qp_num);
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)

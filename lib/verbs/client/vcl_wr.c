@@ -223,6 +223,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	qp->wr_wqe->ud.qkey = remote_qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct vcl_qp *qp = qp_of_ex(ex);
+
+	if (qp->wr_wqe != NULL)
+		qp->wr_wqe->srqn = remote_srqn;
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sges)
 {
 	struct vcl_qp *qp = qp_of_ex(ex);
@@ -293,7 +301,7 @@ int vcl_check_wr_calls(struct ibv_context *ctx, enum ibv_qp_type type, uint64_t 
 {
 	uint64_t of_type = SENDS;
 
-	if (type == IBV_QPT_RC)
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
 		of_type |= WRITES | READS | WINDOWS;
 	else if (type == IBV_QPT_UC)
 		of_type |= WRITES | LOCAL;
@@ -341,6 +349,8 @@ void vcl_set_wr_calls(struct vcl_qp *qp, uint64_t flags)
 	set_window_operations(ex, flags);
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

@@ -261,6 +261,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	TAILQ_INIT(&vd->sessions);
 	TAILQ_INIT(&vd->resolvings);
 	TAILQ_INIT(&vd->groups);
+	LIST_INIT(&vd->xrcds);
 	return vd;
 }
 

@@ -55,7 +55,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_srqs;                 /* 256 per context */
 	uint32_t max_mrs;                  /* 4096 per context */
 	uint32_t max_mws;                  /* 4096 per context */
-	uint32_t max_pds;                  /* 256 per context */
+	uint32_t max_pds;                  /* 256 per context, and as many XRC domains */
 	uint32_t max_ahs;                  /* 4096 per context */
 	uint32_t max_groups;               /* 64 per context: multicast memberships of its queue pairs */
 	uint32_t max_channels;             /* 256 per session */
@@ -125,6 +125,7 @@ struct vd_env {
 struct vd_stats {
 	uint32_t sessions, contexts, pds, mrs, mws, cqs, srqs, qps, ahs, comp_channels;
 	uint32_t cm_channels, cm_ids, cm_listeners, resolving;
+	uint32_t xrcds;           /* XRC domains, however many contexts have them open */
 	uint32_t groups, members; /* multicast: of ports, of queue pairs */
 	uint64_t shm_bytes_used;
 	uint32_t mrs_mapped;      /* of mrs: those whose memory is mapped here */

@@ -15,20 +15,25 @@ static int check_qpn(const struct vd_session *session, uint32_t qpn)
 {
 	const struct vd_session *other;
 	const struct vd_qp *qp;
+	int err = 0;
 	uint32_t i;
 
 	if (qpn < 2 || qpn > VD_PSN_MASK)
 		return -EINVAL;
 	TAILQ_FOREACH(other, &session->vd->sessions, link)
 	{
-		if (other->kind != VD_KIND_VERBS || other->uid == session->uid)
+		if (other->kind != VD_KIND_VERBS)
 			continue;
 		for (i = 0; (qp = vd_table_next(&other->qps, &i)) != NULL;) {
-			if (qp->qpn == qpn)
-				return -EPERM;
+			if (qp->qpn != qpn)
+				continue;
+			/* An XRC target may be of several users. */
+			if (other->uid == session->uid)
+				return 0;
+			err = -EPERM;
 		}
 	}
-	return 0;
+	return err;
 }
 
 /* What all calls with connection parameters check first; the private data of a datagram service goes
@@ -58,6 +63,13 @@ static void fill_path(struct vd_cm_id *id, struct cm_path *path, struct cm_hello
 	};
 }
 
+static enum cm_qp_type service_of(uint32_t qp_type)
+{
+	if (qp_type == IBV_QPT_XRC_SEND)
+		return CM_QP_XRC;
+	return qp_type == IBV_QPT_UC ? CM_QP_UC : CM_QP_RC;
+}
+
 static void fill_connect(
 	struct vd_cm_id *id, const struct vc_conn_param *param, struct cm_connect_params *out)
 {
@@ -68,8 +80,9 @@ static void fill_connect(
 		.service_id = cm_service_id(id->ps, id->dst_port),
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
-		.qp_type = id->qp_type == IBV_QPT_UC ? CM_QP_UC : CM_QP_RC,
-		.responder_resources = at_most(param->responder_resources, limits->max_rd_atomic),
+		.qp_type = service_of(id->qp_type),
+		.responder_resources = id->qp_type == IBV_QPT_XRC_SEND
+			? 0 : at_most(param->responder_resources, limits->max_rd_atomic),
 		.initiator_depth = at_most(param->initiator_depth, limits->max_rd_atomic),
 		.flow_control = param->flow_control != 0,
 		.retry_count = at_most(param->retry_count, 7),
@@ -305,7 +318,8 @@ static int rtr_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	attr->dest_qpn = qp->remote_qpn;
 	attr->rq_psn = qp->rq_psn;
 	attr->max_dest_rd_atomic = qp->max_dest_rd_atomic;
-	if (qp->qp_type == CM_QP_UC)
+	/* A queue pair without responder needs neither. */
+	if (qp->qp_type == CM_QP_UC || id->qp_type == IBV_QPT_XRC_SEND)
 		attr->mask &= ~(uint32_t)(TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER);
 	return vd_cm_fill_av(id, &attr->av);
 }
@@ -315,7 +329,9 @@ static int rts_attr(const struct vd_cm_id *id, struct vc_qp_attr *attr)
 	const struct cm_qp_params *qp = &id->qp;
 
 	attr->mask = TP_QP_STATE | TP_QP_SQ_PSN;
-	if (qp->qp_type != CM_QP_UC)
+	if (id->qp_type == IBV_QPT_XRC_RECV)
+		attr->mask |= TP_QP_TIMEOUT;
+	else if (qp->qp_type != CM_QP_UC)
 		attr->mask |= TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY |
 			      TP_QP_MAX_QP_RD_ATOMIC;
 	attr->sq_psn = qp->sq_psn;

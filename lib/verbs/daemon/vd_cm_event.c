@@ -165,7 +165,10 @@ static void fill_param(const struct cm_event *ev, struct vc_conn_param *param)
 	param->retry_count = ev->qp.retry_count;
 	param->rnr_retry_count = ev->qp.rnr_retry_count;
 	param->srq = ev->qp.peer_srq;
-	param->qp_type = ev->qp.qp_type == CM_QP_UC ? IBV_QPT_UC : IBV_QPT_RC;
+	if (ev->qp.qp_type == CM_QP_XRC)
+		param->qp_type = ev->type == CM_EVENT_CONNECT_REQUEST ? IBV_QPT_XRC_RECV : IBV_QPT_XRC_SEND;
+	else
+		param->qp_type = ev->qp.qp_type == CM_QP_UC ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
 /* Of service ID resolution. */

@@ -26,6 +26,8 @@
 struct vd_cm_state;
 struct vd_group;
 struct vd_member;
+struct vd_target;
+LIST_HEAD(vd_xrcds, vd_xrcd);
 TAILQ_HEAD(vd_groups, vd_group);
 TAILQ_HEAD(vd_qp_members, vd_member);
 LIST_HEAD(vd_members, vd_member);
@@ -169,10 +171,31 @@ struct vd_ring {
 	uint32_t fetched, cons; /* copied; free again */
 };
 
+/* ---- vd_xrc.c: XRC domains and what contexts share in them ---- */
+
+struct vd_xrcd {
+	LIST_ENTRY(vd_xrcd) link;
+	uint32_t number;          /* what the transport compares, unique in the daemon; not 0 */
+	uint32_t refs;            /* contexts that have it open */
+	uint32_t device, worker;
+	int fd;                   /* keeps the file, so that no other gets its number; -1: private */
+	uint64_t dev, ino;
+	LIST_HEAD(, vd_target) targets;
+};
+
+/* One context's handle of a domain. */
+struct vd_xrcd_open {
+	uint32_t handle, refs;
+	struct vd_xrcd *xrcd;
+};
+
 struct vd_srq {
 	uint32_t handle, refs;
 	struct vd_session *session;
 	struct vd_pd *pd;
+	struct vd_xrcd_open *xrcd; /* XRC: and its CQ; else NULL */
+	struct vd_cq *cq;
+	uint32_t number;
 	uint64_t offset;
 	uint32_t max_sge;
 	/* worker: */
@@ -188,6 +211,8 @@ struct vd_qp {
 	struct vd_pd *pd;
 	struct vd_cq *send_cq, *recv_cq;
 	struct vd_srq *srq; /* NULL: has a receive queue of its own; else none, and rq is unused */
+	struct vd_xrcd_open *xrcd; /* XRC target: the domain, */
+	struct vd_target *target;  /* and what this is a handle of */
 	uint64_t sq_offset, rq_offset;
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t max_send_wr, max_recv_wr;
@@ -201,9 +226,24 @@ struct vd_qp {
 	struct vd_ring sq, rq;
 	bool broken, listed;
 	TAILQ_ENTRY(vd_qp) broken_link;
+	TAILQ_ENTRY(vd_qp) target_link;
 	struct vd_note note;
 };
 TAILQ_HEAD(vd_qps, vd_qp);
+
+/* An XRC target queue pair lives as long as one of its handles, whoever made it. */
+struct vd_target {
+	struct vd_qp real; /* without session, queues and note; its address is the transport's cookie */
+	LIST_ENTRY(vd_target) link;
+	uint32_t refs;
+	struct vd_qps handles; /* worker */
+};
+
+/* What has the state at the transport and the address vector. */
+static inline struct vd_qp *vd_qp_real(struct vd_qp *qp)
+{
+	return qp->target != NULL ? &qp->target->real : qp;
+}
 
 struct vd_ah {
 	uint32_t handle;
@@ -249,7 +289,7 @@ struct vd_session {
 	uint32_t n_members;
 	uint32_t n_maps;
 	uint64_t mapped_bytes;
-	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
+	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, xrcds, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
 	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
@@ -294,6 +334,8 @@ struct vd {
 	struct vd_memfds memfds;
 	struct vd_resolvings resolvings;
 	struct vd_groups groups;
+	struct vd_xrcds xrcds;
+	uint32_t last_xrcd; /* number */
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;
@@ -336,6 +378,8 @@ void vd_answer_later(struct vd_session *session, const struct vc_request *reques
 	struct vd_answer *answer);
 /* Socket pair of notifications: one end for us, the other goes along with the reply. */
 int vd_notify_pair(int *ours, int *theirs);
+/* 0: the process is there and its own, not a set-uid program's by now. -ESRCH, -EACCES. */
+int vd_session_check_process(const struct vd_session *session);
 /* Adds a descriptor to the reply. */
 void vd_answer_fd(struct vd_answer *answer, int fd, bool close_fd);
 
@@ -359,6 +403,7 @@ vd_op_fn vd_op_create_comp_channel, vd_op_destroy_comp_channel, vd_op_create_cq,
 	vd_op_destroy_cq;
 vd_op_fn vd_op_create_qp, vd_op_modify_qp, vd_op_query_qp, vd_op_destroy_qp;
 vd_op_fn vd_op_create_srq, vd_op_modify_srq, vd_op_query_srq, vd_op_destroy_srq;
+vd_op_fn vd_op_open_xrcd, vd_op_close_xrcd, vd_op_open_qp;
 vd_op_fn vd_op_create_ah, vd_op_destroy_ah;
 vd_op_fn vd_op_attach_mcast, vd_op_detach_mcast;
 vd_op_fn vd_op_cm_create_channel, vd_op_cm_destroy_channel, vd_op_cm_create_id, vd_op_cm_destroy_id;
@@ -394,10 +439,20 @@ void vd_worker_forget_cq(struct vd_worker *worker, struct vd_cq *cq);
 void vd_worker_forget_srq(struct vd_worker *worker, struct vd_srq *srq);
 void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp);
 void vd_worker_reset_qp(struct vd_qp *qp);
+/* A handle of an XRC target goes, and the target with its last one. */
+void vd_worker_leave_target(struct vd_worker *worker, struct tp *tp, struct vd_qp *handle);
 
 /* ---- all of a session's objects, when it dies ---- */
 void vd_objects_free(struct vd_session *session);
 void vd_cm_session_free(struct vd_session *session);
+
+/* ---- vd_xrc.c ---- */
+/* VC_CREATE_QP of an XRC target, and the end of a handle that the worker has left. */
+int vd_target_create(
+	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer);
+void vd_target_put(struct vd_session *session, struct vd_qp *handle);
+/* The context does not have the domain open any more. */
+void vd_xrcd_put(struct vd *vd, struct vd_xrcd *xrcd);
 
 /* ---- vd_qp.c ---- */
 /* Slots for that many work requests. */

@@ -49,10 +49,10 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
-		break;
-	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
+		break;
+	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER:
 		return -EOPNOTSUPP;
 	default:
@@ -77,10 +77,15 @@ static int alloc_ring(struct vd_session *session, struct vd_ring *ring, uint64_t
 	return err;
 }
 
+static bool has_rq(const struct vd_qp *qp)
+{
+	return qp->srq == NULL && qp->type != TP_QPT_XRC_INI;
+}
+
 static void free_rings(struct vd_qp *qp)
 {
 	vd_shm_free(&qp->session->shm, qp->sq_offset);
-	if (qp->srq == NULL)
+	if (has_rq(qp))
 		vd_shm_free(&qp->session->shm, qp->rq_offset);
 }
 
@@ -88,7 +93,7 @@ static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 {
 	int err = alloc_ring(session, &qp->sq, &qp->sq_offset);
 
-	if (err != 0 || qp->srq != NULL)
+	if (err != 0 || !has_rq(qp))
 		return err;
 	err = alloc_ring(session, &qp->rq, &qp->rq_offset);
 	if (err != 0)
@@ -127,7 +132,7 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 	qp->max_inline_bytes = request->create_qp.max_inline_bytes;
 	qp->sq.depth = vd_ring_depth(qp->max_send_wr);
 	qp->sq.slot_bytes = tp_send_slot_bytes(qp->max_send_sge, qp->max_inline_bytes);
-	if (request->create_qp.srq == 0) {
+	if (request->create_qp.srq == 0 && qp->type != TP_QPT_XRC_INI) {
 		qp->rq.depth = vd_ring_depth(qp->max_recv_wr);
 		qp->rq.slot_bytes = tp_recv_slot_bytes(qp->max_recv_sge);
 	}
@@ -182,28 +187,50 @@ static void fill_reply(const struct vd_qp *qp, struct vc_reply *reply)
 	reply->qp.rq_offset = qp->rq_offset;
 }
 
+/* What the queue pair refers to. An XRC initiator receives nothing. */
+static int find_parts(struct vd_session *session, const struct vc_request *request, struct vd_qp *qp)
+{
+	qp->pd = vd_table_get(&session->pds, request->create_qp.pd);
+	qp->send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
+	if (qp->pd == NULL || qp->send_cq == NULL)
+		return -EINVAL;
+	if (qp->type == TP_QPT_XRC_INI)
+		return 0;
+	qp->recv_cq = vd_table_get(&session->cqs, request->create_qp.recv_cq);
+	if (qp->recv_cq == NULL)
+		return -EINVAL;
+	if (request->create_qp.srq == 0)
+		return 0;
+	qp->srq = vd_table_get(&session->srqs, request->create_qp.srq);
+	return qp->srq != NULL && qp->srq->xrcd == NULL ? 0 : -EINVAL;
+}
+
+static void count_parts(struct vd_qp *qp, uint32_t one)
+{
+	qp->pd->refs += one;
+	qp->send_cq->refs += one;
+	if (qp->recv_cq != NULL)
+		qp->recv_cq->refs += one;
+	if (qp->srq != NULL)
+		qp->srq->refs += one;
+}
+
 int vd_op_create_qp(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
-	struct vd_pd *pd = vd_table_get(&session->pds, request->create_qp.pd);
-	struct vd_cq *send_cq = vd_table_get(&session->cqs, request->create_qp.send_cq);
-	struct vd_cq *recv_cq = vd_table_get(&session->cqs, request->create_qp.recv_cq);
-	struct vd_srq *srq = vd_table_get(&session->srqs, request->create_qp.srq);
 	int err = check_create(session, request);
 	struct vd_qp *qp;
 
 	if (err != 0)
 		return err;
-	if (pd == NULL || send_cq == NULL || recv_cq == NULL ||
-		(srq == NULL && request->create_qp.srq != 0))
-		return -EINVAL;
+	if (request->create_qp.type == IBV_QPT_XRC_RECV)
+		return vd_target_create(session, request, answer);
 	qp = new_qp(session, request);
 	if (qp == NULL)
 		return -ENOMEM;
-	qp->pd = pd;
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
-	qp->srq = srq;
+	err = find_parts(session, request, qp);
+	if (err != 0)
+		goto free_qp;
 	err = vd_table_add(&session->qps, qp, &qp->handle);
 	if (err != 0)
 		goto free_qp;
@@ -214,11 +241,7 @@ int vd_op_create_qp(
 	err = create_at_worker(qp, request->create_qp.sq_sig_all);
 	if (err != 0)
 		goto free_queues;
-	pd->refs++;
-	send_cq->refs++;
-	recv_cq->refs++;
-	if (srq != NULL)
-		srq->refs++;
+	count_parts(qp, 1);
 	session->vd->stats.qps++;
 	fill_reply(qp, &answer->reply);
 	return 0;
@@ -237,6 +260,10 @@ static void destroy_call(void *arg)
 	struct qp_call *call = arg;
 	struct vd_session *session = call->session;
 
+	if (call->qp->target != NULL) {
+		vd_worker_leave_target(&session->vd->workers[session->worker], vd_tp(session), call->qp);
+		return;
+	}
 	vd_worker_forget_qp(&session->vd->workers[session->worker], call->qp);
 	tp_qp_destroy(vd_tp(session), call->qp->tp_qp);
 }
@@ -255,13 +282,13 @@ int vd_op_destroy_qp(
 		return -EBUSY; /* as Linux does: it has to be detached from its groups first */
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->qps, qp->handle);
-	free_rings(qp);
-	vd_release_link(vd, qp->link);
-	qp->pd->refs--;
-	qp->send_cq->refs--;
-	qp->recv_cq->refs--;
-	if (qp->srq != NULL)
-		qp->srq->refs--;
+	if (qp->target != NULL) {
+		vd_target_put(session, qp);
+	} else {
+		free_rings(qp);
+		vd_release_link(vd, qp->link);
+		count_parts(qp, UINT32_MAX);
+	}
 	vd->stats.qps--;
 	free(qp);
 	return 0;
@@ -329,6 +356,7 @@ static void modify_call(void *arg)
 	struct vd_session *session = call->session;
 	struct tp *tp = vd_tp(session);
 
+	/* qp is the real one, which in case of an XRC target is no session's. */
 	call->err = tp_qp_modify(tp, call->qp->tp_qp, &call->attr, call->mask, call->now_ns);
 	if (call->err != 0)
 		return;
@@ -339,19 +367,21 @@ static void modify_call(void *arg)
 			call->qp->tp_qp); /* what was posted before may be served or flushed now */
 }
 
-static int modify(struct vd_qp *qp, const struct vc_qp_attr *attr, void *link)
+static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *link)
 {
-	struct qp_call call = {.session = qp->session, .qp = qp, .mask = attr->mask};
-	struct vd *vd = qp->session->vd;
+	struct vd_session *session = handle->session;
+	struct vd_qp *qp = vd_qp_real(handle);
+	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask};
+	struct vd *vd = session->vd;
 
 	call.now_ns = vd->env.now_ns(vd->env_arg);
 	fill_attr(attr, &call.attr);
 	if ((attr->mask & TP_QP_DEST_QPN) == 0)
 		call.attr.dest_qpn = qp->dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0)
-		vd_av_build(&vd->devices[qp->session->device], &attr->av, qp->qpn,
+		vd_av_build(&vd->devices[session->device], &attr->av, qp->qpn,
 			call.attr.dest_qpn, link, &call.attr.av);
-	vd_call(qp->session, modify_call, &call);
+	vd_call(session, modify_call, &call);
 	if (call.err != 0)
 		return call.err;
 	qp->dest_qpn = call.attr.dest_qpn;
@@ -407,7 +437,7 @@ static void query_call(void *arg)
 {
 	struct qp_call *call = arg;
 
-	tp_qp_query(call->qp->tp_qp, &call->attr);
+	tp_qp_query(vd_qp_real(call->qp)->tp_qp, &call->attr);
 }
 
 static uint8_t mtu_code(uint32_t bytes)
@@ -447,7 +477,6 @@ static void fill_query(const struct vd_qp *qp, const struct tp_qp_attr *in, stru
 		.max_send_sge = qp->max_send_sge,
 		.max_recv_sge = qp->max_recv_sge,
 		.max_inline_bytes = qp->max_inline_bytes,
-		.av = qp->av,
 	};
 }
 
@@ -461,5 +490,6 @@ int vd_op_query_qp(
 		return -EINVAL;
 	vd_call(session, query_call, &call);
 	fill_query(qp, &call.attr, &answer->reply.qp_attr);
+	answer->reply.qp_attr.av = vd_qp_real(qp)->av;
 	return 0;
 }

@@ -62,6 +62,9 @@ static const struct op {
 	[VC_ATTACH_MCAST] = {vd_op_attach_mcast, NEED_VERBS, UP_TO(mcast)},
 	[VC_DETACH_MCAST] = {vd_op_detach_mcast, NEED_VERBS, UP_TO(mcast)},
 	[VC_REREG_MR] = {vd_op_rereg_mr, NEED_VERBS, UP_TO(rereg_mr)},
+	[VC_OPEN_XRCD] = {vd_op_open_xrcd, NEED_VERBS, UP_TO(open_xrcd)},
+	[VC_CLOSE_XRCD] = {vd_op_close_xrcd, NEED_VERBS, UP_TO(object)},
+	[VC_OPEN_QP] = {vd_op_open_qp, NEED_VERBS, UP_TO(open_qp)},
 	[VC_CM_CREATE_CHANNEL] = {vd_op_cm_create_channel, NEED_CM, HEADER_BYTES},
 	[VC_CM_DESTROY_CHANNEL] = {vd_op_cm_destroy_channel, NEED_CM, UP_TO(object)},
 	[VC_CM_CREATE_ID] = {vd_op_cm_create_id, NEED_CM, UP_TO(cm_create_id)},
@@ -248,27 +251,34 @@ static int check_hello(const struct vc_request *request)
 	return request->hello.version == VC_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* The client's address space, as it is now: after an exec() the descriptor reads nothing. */
-static int open_memory(struct vd_session *session)
+/* Whoever connects and then runs a set-uid program must not get hold of what is that one's. Such a program is not
+ * dumpable, and then this file is root's. To be looked at after an open: had the process ended since, what was
+ * opened would be gone with it. */
+int vd_session_check_process(const struct vd_session *session)
 {
 	struct pollfd process = {.fd = session->process.fd, .events = POLLIN};
 	struct stat st;
 	char path[32];
-	int err = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)session->pid);
+	if (stat(path, &st) != 0)
+		return -errno;
+	if (st.st_uid != session->uid)
+		return -EACCES;
+	return poll(&process, 1, 0) != 0 ? -ESRCH : 0;
+}
+
+/* The client's address space, as it is now: after an exec() the descriptor reads nothing. */
+static int open_memory(struct vd_session *session)
+{
+	char path[32];
+	int err;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)session->pid);
 	session->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (session->mem_fd < 0)
 		return -errno;
-	/* Whoever connects and then runs a set-uid program must not get hold of that one's memory.
-	 * Such a program is not dumpable, and then this file is root's. Looked at after the open:
-	 * had it ended since, its address space would be gone with it. */
-	if (stat(path, &st) != 0)
-		err = -errno;
-	else if (st.st_uid != session->uid)
-		err = -EACCES;
-	else if (poll(&process, 1, 0) != 0)
-		err = -ESRCH;
+	err = vd_session_check_process(session);
 	if (err != 0) {
 		close(session->mem_fd);
 		session->mem_fd = -1;
@@ -336,6 +346,7 @@ static void session_tables(struct vd_session *session)
 	vd_table_init(&session->cqs, limits->max_cqs);
 	vd_table_init(&session->srqs, limits->max_srqs);
 	vd_table_init(&session->qps, limits->max_qps);
+	vd_table_init(&session->xrcds, limits->max_pds);
 	vd_table_init(&session->ahs, limits->max_ahs);
 	vd_table_init(&session->comp_channels, limits->max_channels);
 	vd_table_init(&session->cm_channels, limits->max_channels);
@@ -524,6 +535,7 @@ void vd_session_kill(struct vd_session *session)
 	vd_table_fini(&session->cqs);
 	vd_table_fini(&session->srqs);
 	vd_table_fini(&session->qps);
+	vd_table_fini(&session->xrcds);
 	vd_table_fini(&session->ahs);
 	vd_table_fini(&session->comp_channels);
 	vd_table_fini(&session->cm_channels);

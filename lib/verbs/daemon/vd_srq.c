@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues: made and destroyed, their limit armed, queried. */
+/* Shared receive queues: made and destroyed, their limit armed, resized, queried. */
 #include <stdlib.h>
 
 #include "vd_internal.h"
@@ -7,7 +7,8 @@
 struct srq_call {
 	struct vd_srq *srq;
 	struct tp_srq_init init;
-	uint32_t limit;
+	uint32_t mask, limit;
+	struct vd_ring ring; /* to move to */
 	int err;
 };
 
@@ -45,6 +46,8 @@ static void create_call(void *arg)
 	struct vd_srq *srq = call->srq;
 
 	call->err = tp_srq_create(vd_tp(srq->session), &call->init, &srq->tp_srq);
+	if (call->err == 0)
+		srq->number = tp_srq_number(srq->tp_srq);
 }
 
 static int create_at_worker(struct vd_srq *srq, const struct vd_pd *pd)
@@ -55,6 +58,8 @@ static int create_at_worker(struct vd_srq *srq, const struct vd_pd *pd)
 		.pd = pd->number,
 		.depth = srq->ring.depth,
 		.max_sge = srq->max_sge,
+		.xrcd = srq->xrcd != NULL ? srq->xrcd->xrcd->number : 0,
+		.cq = srq->cq,
 		.cookie = srq,
 	};
 	vd_call(srq->session, create_call, &call);
@@ -68,7 +73,29 @@ static void fill_reply(const struct vd_srq *srq, uint32_t limit, struct vc_reply
 	reply->srq.slot_bytes = srq->ring.slot_bytes;
 	reply->srq.max_sge = srq->max_sge;
 	reply->srq.limit = limit;
+	reply->srq.number = srq->number;
 	reply->srq.offset = srq->offset;
+}
+
+/* XRC: the domain, and where its completions go. */
+static int find_parts(struct vd_srq *srq, const struct vc_request *request)
+{
+	struct vd_session *session = srq->session;
+
+	if (request->create_srq.xrcd == 0)
+		return 0;
+	srq->xrcd = vd_table_get(&session->xrcds, request->create_srq.xrcd);
+	srq->cq = vd_table_get(&session->cqs, request->create_srq.cq);
+	return srq->xrcd != NULL && srq->cq != NULL ? 0 : -EINVAL;
+}
+
+static void count_parts(struct vd_srq *srq, uint32_t one)
+{
+	srq->pd->refs += one;
+	if (srq->xrcd == NULL)
+		return;
+	srq->xrcd->refs += one;
+	srq->cq->refs += one;
 }
 
 int vd_op_create_srq(
@@ -85,6 +112,9 @@ int vd_op_create_srq(
 	srq = new_srq(session, request);
 	if (srq == NULL)
 		return -ENOMEM;
+	err = find_parts(srq, request);
+	if (err != 0)
+		goto free_srq;
 	err = vd_table_add(&session->srqs, srq, &srq->handle);
 	if (err != 0)
 		goto free_srq;
@@ -95,7 +125,7 @@ int vd_op_create_srq(
 	if (err != 0)
 		goto free_ring;
 	srq->pd = pd;
-	pd->refs++;
+	count_parts(srq, 1);
 	session->vd->stats.srqs++;
 	fill_reply(srq, 0, &answer->reply);
 	return 0;
@@ -109,30 +139,100 @@ free_srq:
 	return err;
 }
 
-static void limit_call(void *arg)
+/* Takes what is posted along to another ring, at the same indices. The client does not post meanwhile; one that
+ * does loses what it posts. */
+static int move_ring(struct vd_srq *srq, const struct vd_ring *to)
+{
+	struct vd_ring *ring = &srq->ring;
+	uint32_t prod = __atomic_load_n(&ring->queue->prod, __ATOMIC_ACQUIRE);
+	uint32_t posted = prod - ring->cons;
+	int err;
+
+	if (posted > ring->depth || posted > to->depth)
+		return -EINVAL;
+	err = tp_srq_resize(vd_tp(srq->session), srq->tp_srq, to->depth);
+	if (err != 0)
+		return err;
+	/* The client's own bytes go back to the client; nothing of them is used here. */
+	for (uint32_t i = ring->cons; i != prod; i++)
+		memcpy((uint8_t *)(to->queue + 1) + (size_t)(i & (to->depth - 1)) * to->slot_bytes,
+			ring->slots + (size_t)(i & (ring->depth - 1)) * ring->slot_bytes, ring->slot_bytes);
+	to->queue->prod = prod;
+	to->queue->cons = ring->cons;
+	ring->queue = to->queue;
+	ring->slots = to->slots;
+	ring->depth = to->depth;
+	return 0;
+}
+
+static void modify_call(void *arg)
 {
 	struct srq_call *call = arg;
 	struct vd_srq *srq = call->srq;
+	struct tp *tp = vd_tp(srq->session);
+	uint32_t armed = tp_srq_limit(srq->tp_srq);
 
-	call->err = tp_srq_set_limit(vd_tp(srq->session), srq->tp_srq, call->limit);
+	if ((call->mask & IBV_SRQ_MAX_WR) != 0) {
+		/* The limit that counts is the new one. */
+		if ((call->mask & IBV_SRQ_LIMIT) != 0)
+			(void)tp_srq_set_limit(tp, srq->tp_srq, 0);
+		call->err = move_ring(srq, &call->ring);
+		if (call->err != 0) {
+			if (armed != 0)
+				(void)tp_srq_set_limit(tp, srq->tp_srq, armed);
+			return;
+		}
+	}
+	if ((call->mask & IBV_SRQ_LIMIT) != 0)
+		call->err = tp_srq_set_limit(tp, srq->tp_srq, call->limit);
+}
+
+static int resize(struct vd_srq *srq, uint32_t max_wr, struct srq_call *call)
+{
+	struct vd_shm *shm = &srq->session->shm;
+	uint64_t offset;
+	int err;
+
+	call->ring.depth = vd_ring_depth(max_wr);
+	call->ring.slot_bytes = srq->ring.slot_bytes;
+	if ((call->mask & IBV_SRQ_LIMIT) != 0 && call->limit > call->ring.depth)
+		return -EINVAL;
+	err = vd_shm_alloc(shm, sizeof(struct vc_queue) + (uint64_t)call->ring.depth * call->ring.slot_bytes,
+		&offset);
+	if (err != 0)
+		return err;
+	vd_ring_place(&call->ring, shm, offset);
+	vd_call(srq->session, modify_call, call);
+	if (call->err != 0) {
+		vd_shm_free(shm, offset);
+		return call->err;
+	}
+	vd_shm_free(shm, srq->offset);
+	srq->offset = offset;
+	return 0;
 }
 
 int vd_op_modify_srq(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_srq *srq = vd_table_get(&session->srqs, request->modify_srq.handle);
-	struct srq_call call = {.srq = srq, .limit = request->modify_srq.limit};
-	uint32_t mask = request->modify_srq.mask;
+	uint32_t mask = request->modify_srq.mask, max_wr = request->modify_srq.max_wr;
+	struct srq_call call = {.srq = srq, .mask = mask, .limit = request->modify_srq.limit};
+	int err = 0;
 
-	(void)answer;
 	if (srq == NULL || (mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
 		return -EINVAL;
-	if ((mask & IBV_SRQ_MAX_WR) != 0)
-		return -EOPNOTSUPP; /* no IBV_DEVICE_SRQ_RESIZE */
-	if ((mask & IBV_SRQ_LIMIT) == 0)
-		return 0;
-	vd_call(session, limit_call, &call);
-	return call.err;
+	if ((mask & IBV_SRQ_MAX_WR) != 0) {
+		if (max_wr == 0 || max_wr > session->vd->limits.max_srq_wr)
+			return -EINVAL;
+		err = resize(srq, max_wr, &call);
+	} else if ((mask & IBV_SRQ_LIMIT) != 0) {
+		vd_call(session, modify_call, &call);
+		err = call.err;
+	}
+	if (err == 0)
+		fill_reply(srq, call.limit, &answer->reply);
+	return err;
 }
 
 static void query_call(void *arg)
@@ -178,7 +278,7 @@ int vd_op_destroy_srq(
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->srqs, srq->handle);
 	vd_shm_free(&session->shm, srq->offset);
-	srq->pd->refs--;
+	count_parts(srq, UINT32_MAX);
 	session->vd->stats.srqs--;
 	free(srq);
 	return 0;

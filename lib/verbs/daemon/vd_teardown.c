@@ -21,6 +21,10 @@ static void worker_call(void *arg)
 	uint32_t i;
 
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		if (qp->target != NULL) {
+			vd_worker_leave_target(worker, tp, qp);
+			continue;
+		}
 		vd_worker_forget_members(qp);
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
@@ -56,6 +60,7 @@ static uint32_t free_all(struct vd_table *table)
 void vd_objects_free(struct vd_session *session)
 {
 	struct vd_comp_channel *channel;
+	struct vd_xrcd_open *open;
 	struct vd *vd = session->vd;
 	struct vd_qp *qp;
 	struct vd_ah *ah;
@@ -64,6 +69,8 @@ void vd_objects_free(struct vd_session *session)
 
 	vd_call(session, worker_call, session);
 	for (i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+		if (qp->target != NULL)
+			vd_target_put(session, qp);
 		vd_members_free(qp);
 		vd_release_link(vd, qp->link);
 	}
@@ -73,6 +80,9 @@ void vd_objects_free(struct vd_session *session)
 		close(channel->fd);
 	for (i = 0; (mr = vd_table_next(&session->mrs, &i)) != NULL;)
 		vd_map_free(session, mr->map);
+	for (i = 0; (open = vd_table_next(&session->xrcds, &i)) != NULL;)
+		vd_xrcd_put(vd, open->xrcd);
+	(void)free_all(&session->xrcds);
 	vd->stats.qps -= free_all(&session->qps);
 	vd->stats.srqs -= free_all(&session->srqs);
 	vd->stats.mrs -= free_all(&session->mrs);

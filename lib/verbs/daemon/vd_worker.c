@@ -233,9 +233,14 @@ static void event(void *env, void *qp_cookie, enum tp_event event_type)
 		[TP_EVENT_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,
 		[TP_EVENT_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
 	};
-	struct vd_qp *qp = qp_cookie;
+	struct vd_qp *qp = qp_cookie, *handle;
 
-	vd_note_async(worker_of(env), &qp->note, types[event_type]);
+	if (qp->type != TP_QPT_XRC_TGT) {
+		vd_note_async(worker_of(env), &qp->note, types[event_type]);
+		return;
+	}
+	TAILQ_FOREACH(handle, &((struct vd_target *)qp)->handles, target_link)
+	vd_note_async(worker_of(env), &handle->note, types[event_type]);
 }
 
 /* ---- shared receive queues ---- */
@@ -424,6 +429,16 @@ void vd_worker_forget_qp(struct vd_worker *worker, struct vd_qp *qp)
 	vd_note_forget(worker, &qp->note);
 }
 
+void vd_worker_leave_target(struct vd_worker *worker, struct tp *tp, struct vd_qp *handle)
+{
+	struct vd_target *target = handle->target;
+
+	vd_note_forget(worker, &handle->note);
+	TAILQ_REMOVE(&target->handles, handle, target_link);
+	if (TAILQ_EMPTY(&target->handles))
+		tp_qp_destroy(tp, target->real.tp_qp);
+}
+
 static void ring_reset(struct vd_ring *ring)
 {
 	ring->cons = __atomic_load_n(&ring->queue->prod, __ATOMIC_ACQUIRE);
@@ -433,8 +448,9 @@ static void ring_reset(struct vd_ring *ring)
 
 void vd_worker_reset_qp(struct vd_qp *qp)
 {
-	ring_reset(&qp->sq);
-	if (qp->srq == NULL)
+	if (qp->sq.queue != NULL)
+		ring_reset(&qp->sq);
+	if (qp->rq.queue != NULL)
 		ring_reset(&qp->rq);
 	qp->broken = false;
 }

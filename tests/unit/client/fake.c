@@ -247,7 +247,7 @@ static uint16_t completion_of(uint8_t opcode)
 
 static void serve_sends(struct fake *f, struct fake_qp *qp)
 {
-	while (qp->sq_cons != __atomic_load_n(&qp->sq->prod, __ATOMIC_ACQUIRE)) {
+	while (qp->sq != NULL && qp->sq_cons != __atomic_load_n(&qp->sq->prod, __ATOMIC_ACQUIRE)) {
 		const struct tp_send_wqe *wqe = slot_of(qp->sq, qp->sq_cons, qp->sq_depth, qp->sq_slot);
 		struct tp_cqe cqe = {.wr_id = wqe->wr_id, .qpn = qp->qpn};
 		bool flush = qp->state == IBV_QPS_ERR, signaled = qp->sig_all || (wqe->flags & TP_SEND_SIGNALED) != 0;
@@ -255,7 +255,11 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 		cqe.opcode = completion_of(wqe->opcode);
 		if (flush)
 			cqe.status = TP_WC_WR_FLUSH_ERR;
-		else if (qp->state != IBV_QPS_RTS || !deliver(f, qp, wqe))
+		else if (qp->state != IBV_QPS_RTS)
+			return;
+		else if (qp->type == IBV_QPT_XRC_SEND)
+			f->srqn = wqe->srqn;
+		else if (!deliver(f, qp, wqe))
 			return;
 		__atomic_store_n(&qp->sq->cons, ++qp->sq_cons, __ATOMIC_RELEASE);
 		if (flush || signaled)
@@ -265,7 +269,7 @@ static void serve_sends(struct fake *f, struct fake_qp *qp)
 
 static void flush_receives(struct fake_qp *qp)
 {
-	if (qp->srq != NULL)
+	if (qp->rq == NULL)
 		return;
 	while (qp->state == IBV_QPS_ERR && qp->rq_cons != __atomic_load_n(&qp->rq->prod, __ATOMIC_ACQUIRE)) {
 		const struct tp_recv_wqe *wqe = slot_of(qp->rq, qp->rq_cons, qp->rq_depth, qp->rq_slot);
@@ -386,6 +390,11 @@ static int resize_cq(struct fake_session *s, const struct vc_request *q, struct 
 	return 0;
 }
 
+static struct fake_cq *cq_of(struct fake_session *s, uint32_t handle)
+{
+	return handle != 0 ? &s->cqs[handle - 1] : NULL;
+}
+
 static int create_qp(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
 {
 	static uint32_t next_qpn = 0x100;
@@ -402,11 +411,12 @@ static int create_qp(struct fake_session *s, const struct vc_request *q, struct 
 		.type = q->create_qp.type, .srq = q->create_qp.srq != 0 ? &s->srqs[q->create_qp.srq - 1] : NULL,
 		.qpn = next_qpn++, .sq_depth = pow2(q->create_qp.max_send_wr),
 		.rq_depth = pow2(q->create_qp.max_recv_wr),
-		.send_cq = &s->cqs[q->create_qp.send_cq - 1], .recv_cq = &s->cqs[q->create_qp.recv_cq - 1],
+		.send_cq = cq_of(s, q->create_qp.send_cq), .recv_cq = cq_of(s, q->create_qp.recv_cq),
 		.sq_slot = tp_send_slot_bytes(q->create_qp.max_send_sge, q->create_qp.max_inline_bytes),
 		.rq_slot = tp_recv_slot_bytes(q->create_qp.max_recv_sge)};
-	qp->sq = shm_alloc(s, sizeof(*qp->sq) + qp->sq_depth * qp->sq_slot, &r->qp.sq_offset);
-	if (qp->srq == NULL)
+	if (qp->type != IBV_QPT_XRC_RECV)
+		qp->sq = shm_alloc(s, sizeof(*qp->sq) + qp->sq_depth * qp->sq_slot, &r->qp.sq_offset);
+	if (qp->srq == NULL && qp->recv_cq != NULL)
 		qp->rq = shm_alloc(s, sizeof(*qp->rq) + qp->rq_depth * qp->rq_slot, &r->qp.rq_offset);
 	r->qp.handle = (uint32_t)i + 1;
 	r->qp.qpn = qp->qpn;
@@ -421,6 +431,16 @@ static int create_qp(struct fake_session *s, const struct vc_request *q, struct 
 	return 0;
 }
 
+/* One more handle, as a queue pair of its own with the same number. */
+static int open_qp(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
+{
+	struct vc_request create = {.create_qp = {.type = IBV_QPT_XRC_RECV, .cookie = q->open_qp.cookie}};
+	int err = create_qp(s, &create, r);
+
+	r->qp.qpn = q->open_qp.qpn;
+	return err;
+}
+
 static int modify_qp(struct fake_session *s, const struct vc_request *q)
 {
 	struct fake_qp *qp = &s->qps[q->modify_qp.handle - 1];
@@ -433,8 +453,9 @@ static int modify_qp(struct fake_session *s, const struct vc_request *q)
 	if ((attr->mask & IBV_QP_STATE) != 0)
 		qp->state = attr->state;
 	if (qp->state == IBV_QPS_RESET) {
-		qp->sq->cons = qp->sq_cons = qp->sq->prod;
-		if (qp->srq == NULL)
+		if (qp->sq != NULL)
+			qp->sq->cons = qp->sq_cons = qp->sq->prod;
+		if (qp->rq != NULL)
 			qp->rq->cons = qp->rq_cons = qp->rq->prod;
 	}
 	return 0;
@@ -460,6 +481,33 @@ static int create_srq(struct fake_session *s, const struct vc_request *q, struct
 	r->srq.depth = srq->depth;
 	r->srq.slot_bytes = srq->slot_bytes;
 	r->srq.max_sge = q->create_srq.max_sge;
+	r->srq.number = q->create_srq.xrcd != 0 ? 0x500u + (uint32_t)i : 0;
+	return 0;
+}
+
+/* To a ring of its own, with what is posted. */
+static int modify_srq(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
+{
+	struct fake_srq *srq = &s->srqs[q->modify_srq.handle - 1];
+	struct vc_queue *old = srq->queue;
+	uint32_t depth = pow2(q->modify_srq.max_wr);
+
+	if ((q->modify_srq.mask & IBV_SRQ_LIMIT) != 0)
+		srq->limit = q->modify_srq.limit;
+	if ((q->modify_srq.mask & IBV_SRQ_MAX_WR) == 0)
+		return 0;
+	if (old->prod - srq->cons > depth)
+		return -EINVAL;
+	srq->queue = shm_alloc(s, sizeof(*srq->queue) + depth * srq->slot_bytes, &r->srq.offset);
+	for (uint32_t i = srq->cons; i != old->prod; i++)
+		memcpy((uint8_t *)(srq->queue + 1) + (size_t)(i & (depth - 1)) * srq->slot_bytes,
+			slot_of(old, i, srq->depth, srq->slot_bytes), srq->slot_bytes);
+	srq->queue->prod = old->prod;
+	srq->queue->cons = srq->cons;
+	memset(old, 0xff, sizeof(*old)); /* whoever still looks there is wrong */
+	srq->depth = depth;
+	r->srq.depth = depth;
+	r->srq.slot_bytes = srq->slot_bytes;
 	return 0;
 }
 
@@ -478,20 +526,31 @@ static struct fake_qp *mcast_qp(struct fake_session *s, const struct vc_request 
 }
 
 /* False: not one of them. */
-static bool serve_shared(struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
+static bool serve_shared(struct fake *f, struct fake_session *s, const struct vc_request *q, struct vc_reply *r)
 {
 	switch (q->op) {
 	case VC_CREATE_SRQ:
 		r->status = create_srq(s, q, r);
 		return true;
 	case VC_MODIFY_SRQ:
-		s->srqs[q->modify_srq.handle - 1].limit = q->modify_srq.limit;
+		r->status = modify_srq(s, q, r);
 		return true;
 	case VC_QUERY_SRQ:
 		r->srq.limit = s->srqs[q->object.handle - 1].limit;
 		return true;
 	case VC_DESTROY_SRQ:
 		r->status = destroy_srq(s, &s->srqs[q->object.handle - 1]);
+		return true;
+	case VC_OPEN_XRCD:
+		f->xrcds++;
+		f->xrcd_fd = q->open_xrcd.fd;
+		r->object.handle = 0x70;
+		return true;
+	case VC_CLOSE_XRCD:
+		f->xrcds--;
+		return true;
+	case VC_OPEN_QP:
+		r->status = q->open_qp.xrcd == 0x70 && find_qp(f, q->open_qp.qpn) != NULL ? open_qp(s, q, r) : -EINVAL;
 		return true;
 	case VC_ATTACH_MCAST:
 		mcast_qp(s, q)->groups++;
@@ -576,7 +635,7 @@ static void serve(struct fake *f, struct fake_session *s, const struct vc_reques
 	struct vc_reply *r = &a->reply;
 	uint32_t i = 0;
 
-	if (serve_simple(f, s, q, a) || serve_shared(s, q, r))
+	if (serve_simple(f, s, q, a) || serve_shared(f, s, q, r))
 		return;
 	switch (q->op) {
 	case VC_HELLO_VERBS:
@@ -804,7 +863,7 @@ uint32_t fake_objects(struct fake *f)
 	uint32_t n;
 
 	pthread_mutex_lock(&f->lock);
-	n = f->pds + f->mrs + f->ahs + f->mws;
+	n = f->pds + f->mrs + f->ahs + f->mws + f->xrcds;
 	for (int i = 0; i < FAKE_MAX; i++) {
 		n += f->ids[i].used ? 1u : 0u;
 		for (int k = 0; k < FAKE_MAX && f->sessions[i].used; k++)

@@ -36,7 +36,7 @@ struct fake_srq {
 	bool used;
 	uint64_t cookie;
 	struct vc_queue *queue;
-	uint32_t depth, slot_bytes, cons, limit;
+	uint32_t depth, slot_bytes, cons, limit, number;
 };
 
 struct fake_qp {
@@ -79,7 +79,9 @@ struct fake {
 	int listen_fd, stop_fd;
 	struct fake_session sessions[FAKE_MAX];
 	struct fake_cm_id ids[FAKE_MAX];
-	uint32_t pds, mrs, ahs, mws;       /* live objects */
+	uint32_t pds, mrs, ahs, mws, xrcds; /* live objects */
+	uint32_t srqn;                     /* of the last XRC request, which goes nowhere */
+	int32_t xrcd_fd;                   /* of the last domain opened */
 	struct vc_av av;                   /* of the last address handle */
 	struct vc_request rereg;           /* the last change of a region */
 	struct tp_send_wqe key_work;       /* the last request that worked on keys */

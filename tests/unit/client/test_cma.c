@@ -21,8 +21,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	/* Default protection domains are the library's, for the life of the process. */
-	assert_true(fake_objects(*state) <= 1);
+	/* The default protection and XRC domains are the library's, for the life of the process. */
+	assert_true(fake_objects(*state) <= 2);
 	fake_stop(*state);
 	return 0;
 }
@@ -551,7 +551,7 @@ static void test_getaddrinfo(void **state)
 static void test_devices_and_unsupported(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct ibv_srq_init_attr_ex xrc = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_XRC};
+	struct ibv_srq_init_attr_ex srq = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_TM};
 	struct rdma_cm_id *id = resolved(channel);
 	struct ibv_context **list;
 	int n;
@@ -564,8 +564,13 @@ static void test_devices_and_unsupported(void **state)
 	rdma_free_devices(list);
 	assert_int_equal(rdma_join_multicast(id, NULL, NULL), -1); /* of datagram ids */
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(rdma_create_srq_ex(id, &xrc), -1);
+	assert_int_equal(rdma_create_srq_ex(id, &srq), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
+	/* One that the device refuses leaves nothing but the default domain. */
+	srq = (struct ibv_srq_init_attr_ex){.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_XRC};
+	assert_int_equal(rdma_create_srq_ex(id, &srq), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_null(id->recv_cq);
 	assert_int_equal(repoll_create(), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(rdma_destroy_id(id), 0);

@@ -99,6 +99,9 @@ static void test_bad_reqs(void **state)
 	good_req(&req, 1);
 	req.req.transport_type = WIRE_CM_TRANSPORT_RD;
 	expect_refused(&req, CM_REJ_INVALID_TRANSPORT);
+	req.req.transport_type = WIRE_CM_TRANSPORT_EXT; /* and of these only XRC */
+	req.req.extended_transport_type = 2;
+	expect_refused(&req, CM_REJ_INVALID_TRANSPORT);
 	good_req(&req, 2);
 	req.req.path_mtu = 0;
 	expect_refused(&req, CM_REJ_INVALID_MTU);
@@ -119,7 +122,7 @@ static void test_bad_reqs(void **state)
 	good_req(&req, 7);
 	req.private_data[1] = 0x50;
 	expect_refused(&req, CM_REJ_UNSUPPORTED);
-	assert_int_equal(world_stats(w, SIDE_B).rx_malformed, 8);
+	assert_int_equal(world_stats(w, SIDE_B).rx_malformed, 9);
 	good_req(&req, 8);
 	inject(SIDE_B, &req);
 	assert_int_equal(world_count(w, SIDE_B, CM_EVENT_CONNECT_REQUEST), 1);

@@ -370,6 +370,46 @@ static void test_uc(void **state)
 	assert_int_equal(qp.qp_type, CM_QP_UC);
 }
 
+static const uint8_t *sent_mad(enum wire_cm_type type)
+{
+	for (unsigned int i = 0; i < WORLD_QUEUE; i++) {
+		const uint8_t *mad = w->queue[i].mad;
+
+		if ((mad[16] << 8 | mad[17]) == (int)type)
+			return mad;
+	}
+	return NULL;
+}
+
+/* Annex A14: the REQ has the extended transport type of XRC, and the REP the target's number in place of the local
+ * EE context's, with the SRQ bit set. */
+static void test_xrc(void **state)
+{
+	struct cm_connect_params params;
+	struct cm_qp_params qp;
+	struct wire_cm_msg msg;
+
+	(void)state;
+	world_params(w, SIDE_A, &params);
+	params.qp_type = CM_QP_XRC;
+	a = cm_id_create(w->node[SIDE_A].cm, NULL);
+	assert_int_equal(cm_connect(w->node[SIDE_A].cm, a, &params, w->now_ns), 0);
+	world_run(w, MS_NS);
+	assert_int_equal(wire_cm_decode(sent_mad(WIRE_CM_REQ), CM_MAD_BYTES, &msg), 0);
+	assert_int_equal(msg.req.transport_type, WIRE_CM_TRANSPORT_EXT);
+	assert_int_equal(msg.req.extended_transport_type, WIRE_CM_EXTENDED_XRC);
+	assert_int_equal(msg.req.local_qpn, params.qpn);
+	assert_int_equal(cm_id_qp_params(w->node[SIDE_B].last_new, &qp), 0);
+	assert_int_equal(qp.qp_type, CM_QP_XRC);
+	assert_int_equal(qp.remote_qpn, params.qpn);
+	assert_int_equal(wire_cm_decode(sent_mad(WIRE_CM_REP), CM_MAD_BYTES, &msg), 0);
+	assert_int_equal(msg.rep.local_qpn, 0);
+	assert_int_equal(msg.rep.srq, 1);
+	assert_int_equal(cm_id_qp_params(a, &qp), 0);
+	assert_int_equal(qp.remote_qpn, msg.rep.local_eecn);
+	assert_true(qp.remote_qpn >= 2);
+}
+
 static void test_cookies_and_names(void **state)
 {
 	enum cm_state other;
@@ -433,6 +473,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_send_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_service, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_uc, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_xrc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cookies_and_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_config, setup, teardown),
 	};

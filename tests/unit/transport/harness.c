@@ -345,7 +345,14 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 #define INIT_MASK (TP_QP_PKEY_INDEX | TP_QP_PORT)
 #define PEER_MASK (TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN)
 
-static uint32_t mask_to(const struct hx_world *w, enum tp_qp_state from, enum tp_qp_state to)
+static enum tp_qp_type type_of(const struct hx_side *s)
+{
+	enum tp_qp_type type = s->w->o.type;
+
+	return type == TP_QPT_XRC_INI && s == &s->w->side[1] ? TP_QPT_XRC_TGT : type;
+}
+
+static uint32_t mask_to(enum tp_qp_type type, enum tp_qp_state from, enum tp_qp_state to)
 {
 	static const uint32_t masks[][TP_QPS_ERR + 1] = {
 		[TP_QPT_RC] = {
@@ -353,6 +360,17 @@ static uint32_t mask_to(const struct hx_world *w, enum tp_qp_state from, enum tp
 			[TP_QPS_RTR] = PEER_MASK | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER,
 			[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
 				TP_QP_MAX_QP_RD_ATOMIC,
+		},
+		[TP_QPT_XRC_INI] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK,
+			[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
+				TP_QP_MAX_QP_RD_ATOMIC,
+		},
+		[TP_QPT_XRC_TGT] = {
+			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
+			[TP_QPS_RTR] = PEER_MASK | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER,
+			[TP_QPS_RTS] = TP_QP_TIMEOUT | TP_QP_SQ_PSN,
 		},
 		[TP_QPT_UC] = {
 			[TP_QPS_INIT] = INIT_MASK | TP_QP_ACCESS_FLAGS,
@@ -365,13 +383,13 @@ static uint32_t mask_to(const struct hx_world *w, enum tp_qp_state from, enum tp
 		},
 	};
 
-	return to == TP_QPS_RTS && from != TP_QPS_RTR ? 0 : masks[w->o.type][to];
+	return to == TP_QPS_RTS && from != TP_QPS_RTR ? 0 : masks[type][to];
 }
 
 int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state)
 {
 	struct tp_qp_attr attr;
-	uint32_t mask = mask_to(w, hx_state(q), state);
+	uint32_t mask = mask_to(type_of(q->side), hx_state(q), state);
 
 	hx_attr(w, (int)(q->side - w->side), (uint32_t)(q - q->side->qps), &attr);
 	attr.state = state;
@@ -390,8 +408,9 @@ void hx_connect(struct hx_world *w, uint32_t i)
 static void make_qp(struct hx_side *s, struct hx_qp *q)
 {
 	struct tp_qp_init init = {
-		.type = s->w->o.type,
+		.type = type_of(s),
 		.pd = HX_PD,
+		.xrcd = HX_XRCD,
 		.ud_mtu_bytes = s->w->o.mtu,
 		.sq_depth = HX_RING,
 		.rq_depth = HX_RING,
@@ -401,7 +420,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.sq_sig_all = !s->w->o.sig_none,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
-		.srq = s->srq.srq,
+		.srq = s->w->o.type != TP_QPT_XRC_INI ? s->srq.srq : NULL,
 		.cookie = q,
 	};
 
@@ -416,6 +435,10 @@ static void make_srq(struct hx_side *s, struct tp_mr_attr mr)
 {
 	struct tp_srq_init init = {.pd = HX_SRQ_PD, .depth = HX_RING, .max_sge = 4, .cookie = &s->srq};
 
+	if (s->w->o.type == TP_QPT_XRC_INI) {
+		init.xrcd = HX_XRCD;
+		init.cq = &s->recv_cq;
+	}
 	mr.pd = HX_SRQ_PD;
 	s->srq.ring = calloc(HX_RING, HX_SLOT_BYTES);
 	assert_int_equal(tp_mr_create(s->tp, &mr, &s->srq_key), 0);
@@ -480,6 +503,7 @@ struct hx_world *hx_new(const struct hx_options *o)
 	w->o.mtu = o->mtu != 0 ? o->mtu : 1024;
 	w->o.l3_version = o->l3_version != 0 ? o->l3_version : 4;
 	w->o.n_qps = o->n_qps != 0 ? o->n_qps : 1;
+	w->o.srq |= w->o.type == TP_QPT_XRC_INI;
 	w->rng = o->seed * 0x9e3779b97f4a7c15u + 88172645463325252u;
 	w->now_ns = 12345678;
 	w->log = calloc(HX_MAX_LOG, sizeof(*w->log));

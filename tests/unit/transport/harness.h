@@ -28,6 +28,7 @@
 #define HX_PD         7
 #define HX_SRQ_PD     8
 #define HX_QKEY       0x11111111u
+#define HX_XRCD       3
 #define HX_RING       256
 #define HX_SLOT_BYTES 320
 #define HX_MS         1000000ull
@@ -41,7 +42,7 @@ enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE };
 typedef enum hx_fate (*hx_script)(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt);
 
 struct hx_options {
-	enum tp_qp_type type;       /* 0: RC */
+	enum tp_qp_type type;       /* 0: RC; XRC_INI: side 1 has the targets, and both an XRC SRQ */
 	uint32_t mtu;               /* 0: 1024 */
 	uint32_t psn;               /* both directions start here */
 	uint32_t qpn[2];            /* of the only queue pair of each side, 0: any */

@@ -321,7 +321,9 @@ static void test_create(void **state)
 	uint32_t qpn, n = 0;
 
 	(void)state;
-	init.type = 9;
+	init.type = 5;
+	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
+	init.type = TP_QPT_XRC_TGT; /* of no domain */
 	assert_int_equal(tp_qp_create(tp, &init, &qp, &qpn), -EINVAL);
 	init.type = TP_QPT_UD;
 	init.ud_mtu_bytes = 1500;

@@ -314,6 +314,10 @@ void wx_attr_of(const struct wx_qp *qp, struct vc_qp_attr *attr, enum ibv_qp_sta
 	wx_attr(attr, state, dest_qpn);
 	if (qp->type == IBV_QPT_UC)
 		attr->mask &= ~rc_only;
+	if (qp->type == IBV_QPT_XRC_SEND)
+		attr->mask &= ~(uint32_t)(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (qp->type == IBV_QPT_XRC_RECV)
+		attr->mask &= ~(uint32_t)(IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 	if (qp->type != IBV_QPT_UD)
 		return;
 	attr->mask &= ud;

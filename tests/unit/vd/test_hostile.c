@@ -155,7 +155,7 @@ static void messages_of_every_length(void **state)
 static void unknown_operations(void **state)
 {
 	static const uint32_t ops[] = {
-		0, VC_REREG_MR + 1, 63, VC_CM_LEAVE_MCAST + 1, 0x7fffffff, 0xffffffff};
+		0, VC_OPEN_QP + 1, 63, VC_CM_LEAVE_MCAST + 1, 0x7fffffff, 0xffffffff};
 	struct scene *s = *state;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -170,7 +170,7 @@ static void wrong_handles(void **state)
 {
 	static const enum vc_op ops[] = {VC_DEALLOC_PD, VC_DEREG_MR, VC_DESTROY_COMP_CHANNEL,
 		VC_DESTROY_CQ, VC_QUERY_QP, VC_DESTROY_QP, VC_DESTROY_AH, VC_QUERY_SRQ,
-		VC_DESTROY_SRQ, VC_DEALLOC_MW};
+		VC_DESTROY_SRQ, VC_DEALLOC_MW, VC_CLOSE_XRCD};
 	static const uint32_t handles[] = {0, 3, 0xffff, 0x10000, 0x10001, 0xffff0001, 0xffffffff};
 	struct scene *s = *state;
 
@@ -238,7 +238,7 @@ static void bad_queue_pairs(void **state)
 	CREATE(request.create_qp.recv_cq = 0xffffffff, -EINVAL);
 	CREATE(request.create_qp.type = IBV_QPT_RAW_PACKET, -EOPNOTSUPP);
 	CREATE(request.create_qp.type = IBV_QPT_DRIVER, -EOPNOTSUPP);
-	CREATE(request.create_qp.type = IBV_QPT_XRC_RECV, -EOPNOTSUPP);
+	CREATE(request.create_qp.type = IBV_QPT_XRC_RECV, -EINVAL); /* of no domain */
 	CREATE(request.create_qp.type = 0, -EINVAL);
 	CREATE(request.create_qp.type = 0xffffffff, -EINVAL);
 	CREATE(request.create_qp.max_send_wr = 65, -EINVAL);

@@ -3,6 +3,7 @@
  * Random requests by seed: most fields hold something that could be right, so that they get deep.
  * Every request is answered, and in the end everything is released.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -49,7 +50,7 @@ static uint32_t operation(struct dice *d, bool cm)
 		return roll(d, 100);
 	if (cm)
 		return VC_CM_CREATE_CHANNEL + roll(d, VC_CM_LEAVE_MCAST - VC_CM_CREATE_CHANNEL + 1);
-	return VC_LIST_DEVICES + roll(d, VC_REREG_MR - VC_LIST_DEVICES + 1);
+	return VC_LIST_DEVICES + roll(d, VC_OPEN_QP - VC_LIST_DEVICES + 1);
 }
 
 /* What random words hardly ever hit. */
@@ -76,7 +77,7 @@ static void help(struct dice *d, struct vc_request *request)
 		request->rereg_mr.access = roll(d, 128);
 		break;
 	case VC_CREATE_QP:
-		request->create_qp.type = IBV_QPT_RC + roll(d, 3);
+		request->create_qp.type = roll(d, 3) == 0 ? IBV_QPT_XRC_SEND + roll(d, 2) : IBV_QPT_RC + roll(d, 3);
 		request->create_qp.max_send_wr = roll(d, 64);
 		request->create_qp.max_recv_wr = roll(d, 64);
 		request->create_qp.max_send_sge = request->create_qp.max_recv_sge = roll(d, 17);
@@ -95,7 +96,17 @@ static void help(struct dice *d, struct vc_request *request)
 		wx_group4((uint8_t)roll(d, 3), &group);
 		memcpy(request->mcast.gid, group.b, sizeof(group.b));
 		break;
+	case VC_OPEN_XRCD:
+		request->open_xrcd.fd = (int32_t)roll(d, 4) - 1;
+		request->open_xrcd.oflags = O_CREAT;
+		break;
+	case VC_MODIFY_SRQ:
+		request->modify_srq.mask = roll(d, 4);
+		request->modify_srq.max_wr = roll(d, 64);
+		request->modify_srq.limit = roll(d, 64);
+		break;
 	case VC_CREATE_SRQ:
+		request->create_srq.xrcd = roll(d, 2) * request->create_srq.xrcd;
 		request->create_srq.max_wr = roll(d, 64);
 		request->create_srq.max_sge = roll(d, 17);
 		break;

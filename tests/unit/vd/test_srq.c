@@ -265,8 +265,10 @@ static void bad_requests(void **state)
 	assert_int_equal(create(s, s->pd, 4, TP_MAX_SGE + 1), -EINVAL);
 	assert_int_equal(create(s, s->pd, 4, UINT32_MAX), -EINVAL);
 	assert_int_equal(wx_srq_limit(&s->srq, 17), -EINVAL);
-	request.modify_srq.mask = IBV_SRQ_MAX_WR;
-	assert_int_equal(wx_call(&s->c, &request, NULL), -EOPNOTSUPP);
+	request.modify_srq.mask = IBV_SRQ_MAX_WR; /* to none, and to more than the limit */
+	assert_int_equal(wx_call(&s->c, &request, NULL), -EINVAL);
+	request.modify_srq.max_wr = 65;
+	assert_int_equal(wx_call(&s->c, &request, NULL), -EINVAL);
 	request.modify_srq.mask = 4;
 	assert_int_equal(wx_call(&s->c, &request, NULL), -EINVAL);
 	wx_create_qp_request(s->pd, &s->cq, 4, &request);
@@ -279,6 +281,75 @@ static void bad_requests(void **state)
 	/* max_srqs is 2 here. */
 	assert_int_equal(create(s, s->pd, 0, 0), 0);
 	assert_int_equal(create(s, s->pd, 0, 0), -ENOMEM);
+}
+
+static int resize(struct scene *s, uint32_t max_wr, uint32_t mask, uint32_t limit)
+{
+	struct vc_request request = {.op = VC_MODIFY_SRQ,
+		.modify_srq = {.handle = s->srq.handle, .mask = mask, .max_wr = max_wr, .limit = limit}};
+	struct vc_reply reply;
+	int err = wx_call(&s->c, &request, &reply);
+
+	if (err != 0)
+		return err;
+	s->srq.depth = reply.srq.depth;
+	s->srq.ring = (struct vc_queue *)((uint8_t *)s->c.shm + reply.srq.offset);
+	assert_int_equal(s->srq.ring->prod, s->srq.prod);
+	return 0;
+}
+
+/* 11.2.3.2: what is posted stays posted, in order, and no queue is made too small for it or for its limit. */
+static void resized_it_keeps_what_is_posted(void **state)
+{
+	struct scene *s = *state;
+	uint64_t next = 0, taken = 0;
+
+	for (uint32_t i = 0; i < 21; i++) {
+		/* Not at the start of the ring. */
+		post(s, next++);
+		send_from(s, 0);
+		expect(&s->cq, taken++, TP_WC_SUCCESS, s->qp[0].qpn);
+		assert_non_null(wx_poll(&s->peer_cq));
+	}
+	while (next - taken < 10)
+		post(s, next++);
+	assert_int_equal(resize(s, 33, IBV_SRQ_MAX_WR, 0), 0);
+	assert_int_equal(s->srq.depth, 64);
+	while (next - taken < 64)
+		post(s, next++);
+	assert_int_equal(resize(s, 32, IBV_SRQ_MAX_WR, 0), -EINVAL);
+	while (next - taken > 6) {
+		send_from(s, 1);
+		expect(&s->cq, taken++, TP_WC_SUCCESS, s->qp[1].qpn);
+		assert_non_null(wx_poll(&s->peer_cq));
+	}
+	assert_int_equal(resize(s, 8, IBV_SRQ_MAX_WR, 0), 0);
+	while (next != taken) {
+		send_from(s, 0);
+		expect(&s->cq, taken++, TP_WC_SUCCESS, s->qp[0].qpn);
+	}
+	assert_null(wx_poll(&s->cq));
+}
+
+static void resized_with_a_limit(void **state)
+{
+	struct scene *s = *state;
+	struct vd_stats before, after;
+
+	for (uint64_t i = 0; i < 10; i++)
+		post(s, i);
+	assert_int_equal(wx_srq_limit(&s->srq, 9), 0);
+	wx_stats(s->w, &before);
+	assert_int_equal(resize(s, 8, IBV_SRQ_MAX_WR, 0), -EINVAL); /* below the posted, and the armed */
+	assert_int_equal(resize(s, 8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 9), -EINVAL);
+	wx_stats(s->w, &after);
+	assert_int_equal(after.shm_bytes_used, before.shm_bytes_used);
+	expect_no_event(s);
+	/* Both at once: the new limit is what counts. */
+	assert_int_equal(resize(s, 64, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 10), 0);
+	expect_no_event(s);
+	send_from(s, 0);
+	expect_event(s, IBV_EVENT_SRQ_LIMIT_REACHED, COOKIE);
 }
 
 /* Its queue pairs end in error when they need something of it, and nobody else does. */
@@ -349,6 +420,8 @@ int main(void)
 		TEST(reset_leaves_the_queue_alone),
 		TEST(in_use_it_stays),
 		TEST(bad_requests),
+		TEST(resized_it_keeps_what_is_posted),
+		TEST(resized_with_a_limit),
 		TEST(impossible_index_ends_the_queue),
 		TEST(impossible_index_seen_by_the_limit),
 		TEST(malformed_work_request_ends_its_queue_pair),

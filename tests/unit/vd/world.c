@@ -421,7 +421,8 @@ void wx_expect_empty(struct wx_world *w)
 	wx_pump(w);
 	vd_stats(w->vd, &s);
 	assert_int_equal(
-		s.sessions | s.contexts | s.pds | s.mrs | s.mws | s.cqs | s.srqs | s.qps | s.ahs | s.comp_channels,
+		s.sessions | s.contexts | s.pds | s.mrs | s.mws | s.cqs | s.srqs | s.xrcds | s.qps | s.ahs |
+			s.comp_channels,
 		0);
 	assert_int_equal(s.cm_channels | s.cm_ids | s.cm_listeners | s.resolving | s.groups | s.members, 0);
 	assert_int_equal(s.shm_bytes_used, 0);

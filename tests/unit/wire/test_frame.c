@@ -322,10 +322,43 @@ static void test_every_opcode_parses_and_rebuilds(void **state)
 				assert_int_equal(pkt.deth_resv, made.deth_resv);
 			if ((pkt.hdrs & WIRE_HDR_RDETH) != 0)
 				assert_int_equal(pkt.rdeth, made.rdeth);
+			if ((pkt.hdrs & WIRE_HDR_XRCETH) != 0)
+				assert_int_equal(pkt.xrceth, made.xrceth);
 			rebuild(frame, &pkt, out);
 			assert_memory_equal(out, frame, made.frame_bytes);
 			free(frame);
 		}
+	}
+}
+
+/* Annex A14: XRCETH, of eight reserved bits and the number, stands right behind the BTH of every request, and of no
+ * response; the rest is as in RC. */
+static void test_xrceth_of_requests(void **state)
+{
+	static const uint8_t xrceth[4] = {0x00, 0xc0, 0xff, 0xee};
+	struct wire_pkt pkt;
+
+	(void)state;
+	for (uint8_t operation = 0; operation < 0x18; operation++) {
+		const struct wire_opinfo *xrc = wire_opinfo(WIRE_XRC_SEND_FIRST | operation);
+		const struct wire_opinfo *rc = wire_opinfo(operation);
+		uint8_t *frame;
+
+		assert_int_equal(xrc->name == NULL, rc->name == NULL);
+		if (rc->name == NULL)
+			continue;
+		assert_string_equal(xrc->name + 4, rc->name + 3);
+		assert_int_equal(xrc->service, WIRE_SERVICE_XRC);
+		assert_int_equal(xrc->flags.bits, rc->flags.bits);
+		if (wire_op_is(rc, WIRE_OP_RESPONSE)) {
+			assert_int_equal(xrc->hdrs, rc->hdrs);
+			continue;
+		}
+		assert_int_equal(xrc->hdrs, rc->hdrs | WIRE_HDR_XRCETH);
+		assert_int_equal(xrc->hdr_bytes, rc->hdr_bytes + 4);
+		frame = make_frame(WIRE_XRC_SEND_FIRST | operation, 4, false, &pkt);
+		assert_memory_equal(frame + pkt.bth_off + 12, xrceth, sizeof(xrceth));
+		free(frame);
 	}
 }
 
@@ -494,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_headers_wrong_in_one_way),
 		cmocka_unit_test(test_runts_of_every_opcode),
 		cmocka_unit_test(test_every_opcode_parses_and_rebuilds),
+		cmocka_unit_test(test_xrceth_of_requests),
 		cmocka_unit_test(test_icrc_of_ipv6),
 		cmocka_unit_test(test_ipv6_headers_wrong_in_one_way),
 		cmocka_unit_test(test_ipv4_mapped_addresses_in_ipv6),
