@@ -81,8 +81,10 @@ void dump_counters(const struct roced *roced)
 		s.requests, s.bad_requests);
 	log_line(LOG_NOTICE,
 		"verbs: cm_listeners %u bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
-		" events_lost %" PRIu64,
-		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
+		" events_lost %" PRIu64
+		" refused_sessions %" PRIu64 " at_limit %" PRIu64,
+		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost,
+		s.refused_sessions, s.at_limit);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,24 +136,16 @@ static int start_verbs(struct roced *roced)
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,
 		.socket_mode = (mode_t)config->control.mode,
-		.socket_gid = (gid_t)-1,
+		.socket_gid = config->control.group.given ? (gid_t)config->control.group.gid : (gid_t)-1,
 		.limits = config->limits,
+		.user_limits = config->user_limits,
 		.n_workers = roced->n_workers,
 		.n_devices = roced->n_devices,
 		.devices = roced->devices,
 		.seed = roced->seed,
 	};
-	const struct group *group;
 	int rc;
 
-	if (config->control.group[0] != '\0') {
-		group = getgrnam(config->control.group);
-		if (group == NULL) {
-			log_line(LOG_ERR, "control.group: there is no group \"%s\"", config->control.group);
-			return -EINVAL;
-		}
-		vd_config.socket_gid = group->gr_gid;
-	}
 	rc = vd_create(&vd_config, &env, roced, &roced->vd);
 	if (rc != 0) {
 		log_line(LOG_ERR, "control socket %s: %s%s", config->control.socket, strerror(-rc),

@@ -30,18 +30,67 @@ TAILQ_HEAD(vd_groups, vd_group);
 TAILQ_HEAD(vd_qp_members, vd_member);
 LIST_HEAD(vd_members, vd_member);
 
+/* ---- vd_user.c: what is counted and limited, for each session and for each user ---- */
+
+enum vd_resource {
+	VD_RES_SESSIONS,
+	VD_RES_PDS,
+	VD_RES_MRS,
+	VD_RES_MWS,
+	VD_RES_CQS,
+	VD_RES_SRQS,
+	VD_RES_QPS,
+	VD_RES_AHS,
+	VD_RES_GROUPS,
+	VD_RES_CHANNELS,
+	VD_RES_CM_IDS,
+	VD_RES_LISTENERS,
+	VD_RES_REGISTERED_BYTES,
+	VD_RES_RING_BYTES,
+	VD_RES_COUNT
+};
+
+struct vd_session;
+
+struct vd_user {
+	LIST_ENTRY(vd_user) link;
+	uid_t uid;
+	uint32_t n_sessions;
+	uint64_t used[VD_RES_COUNT];
+	uint64_t logged_ns[VD_RES_COUNT]; /* when each limit was last in the log; 0: never */
+	uint64_t last_logged_ns;          /* the latest of them */
+	uint64_t refused_until_ns;
+};
+LIST_HEAD(vd_users, vd_user);
+
+/* A session of its uid begins. -EAGAIN: too many, -EACCES: the user is refused for now, -ENOMEM. */
+int vd_user_enter(struct vd_session *session);
+/* It ends, with all that is still charged to it. */
+void vd_user_leave(struct vd_session *session);
+void vd_users_free(struct vd *vd);
+/* -ENOMEM: more than the client or its user may have; that is logged and counted. */
+int vd_charge(struct vd_session *session, enum vd_resource res, uint64_t n);
+void vd_discharge(struct vd_session *session, enum vd_resource res, uint64_t n);
+/* The most a client could have. */
+uint64_t vd_limit(const struct vd *vd, enum vd_resource res);
+/* vd->limits stand. */
+void vd_set_user_limits(struct vd *vd, const struct vd_user_limits *limits);
+
 /* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is
  * refused. */
 
 struct vd_table {
+	struct vd_session *session;
+	enum vd_resource res; /* what each object is charged as */
 	void **objs;
 	uint16_t *gens;
 	uint32_t cap, limit, live, next;
 };
 
-void vd_table_init(struct vd_table *table, uint32_t limit);
+void vd_table_init(struct vd_table *table, struct vd_session *session, enum vd_resource res);
+/* Objects that are left stay charged: they go with the session. */
 void vd_table_fini(struct vd_table *table);
-/* -ENOMEM: full. */
+/* -ENOMEM: full, or at a limit. */
 int vd_table_add(struct vd_table *table, void *obj, uint32_t *handle);
 void *vd_table_get(const struct vd_table *table, uint32_t handle);
 void vd_table_del(struct vd_table *table, uint32_t handle);
@@ -73,7 +122,8 @@ int vd_shm_create(struct vd_shm *shm, uint64_t bytes, int *fd);
 void vd_shm_destroy(struct vd_shm *shm);
 /* Zeroed whole pages; -ENOMEM. */
 int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset);
-void vd_shm_free(struct vd_shm *shm, uint64_t offset);
+/* Returns how many bytes became free. */
+uint64_t vd_shm_free(struct vd_shm *shm, uint64_t offset);
 
 static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
 {
@@ -87,8 +137,6 @@ struct vd_watch { /* a descriptor in the main thread's epoll */
 	void (*ready)(struct vd_watch *watch, uint32_t events);
 	void *arg;
 };
-
-struct vd_session;
 
 /* Messages for a client's socket that may be full: sent at once or remembered. Worker. */
 struct vd_note {
@@ -109,6 +157,7 @@ struct vd_pd {
 
 struct vd_mr {
 	uint32_t handle, key;
+	uint64_t bytes;
 	struct vd_pd *pd;
 };
 
@@ -218,10 +267,11 @@ struct vd_session {
 	struct vd_watch sock, process;
 	pid_t pid;
 	uid_t uid;
+	struct vd_user *user;
+	uint64_t used[VD_RES_COUNT];
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
-	uint32_t n_members;
 	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
@@ -229,6 +279,27 @@ struct vd_session {
 	uint32_t bell_words;            /* words of doorbell[] that may have a QP */
 };
 TAILQ_HEAD(vd_sessions, vd_session);
+
+/* See struct vd_access. Written by the thread whose access it is. */
+struct vd_reach {
+	_Atomic uint64_t seq; /* odd: in an access */
+	_Atomic pid_t pid;
+	_Atomic uid_t uid;
+};
+
+static inline void vd_reach_begin(struct vd_reach *reach, const struct vd_session *session)
+{
+	atomic_store_explicit(&reach->pid, session->pid, memory_order_relaxed);
+	atomic_store_explicit(&reach->uid, session->uid, memory_order_relaxed);
+	atomic_store_explicit(&reach->seq, atomic_load_explicit(&reach->seq, memory_order_relaxed) + 1,
+		memory_order_release);
+}
+
+static inline void vd_reach_end(struct vd_reach *reach)
+{
+	atomic_store_explicit(&reach->seq, atomic_load_explicit(&reach->seq, memory_order_relaxed) + 1,
+		memory_order_release);
+}
 
 struct vd_worker_counters { /* written by the worker, read by the main thread */
 	_Atomic uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
@@ -247,12 +318,15 @@ struct vd_worker {
 	struct vd_qps broken;
 	struct vd_members members[VD_MEMBER_BUCKETS]; /* by group */
 	struct vd_worker_counters counters;
+	struct vd_reach reach;
 };
 
 struct vd {
 	struct vd_env env;
 	void *env_arg;
 	struct vd_limits limits;
+	uint64_t client_limit[VD_RES_COUNT], user_limit[VD_RES_COUNT];
+	struct vd_users users;
 	char socket_path[108];
 	bool socket_made;
 	uint32_t n_workers, n_devices, next_worker;
@@ -263,6 +337,7 @@ struct vd {
 	struct vd_watch listener;
 	struct vd_sessions sessions;
 	uint8_t *slots_used; /* max_sessions */
+	struct vd_reach reach;
 	struct vd_resolvings resolvings;
 	struct vd_groups groups;
 	uint64_t random;
@@ -278,7 +353,11 @@ void vd_watch_mod(struct vd *vd, struct vd_watch *watch, uint32_t events);
 /* Also closes the descriptor. */
 void vd_watch_del(struct vd *vd, struct vd_watch *watch);
 uint64_t vd_random(struct vd *vd);
+/* So many lines in ten seconds, whoever causes them. */
 void vd_logf(struct vd *vd, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* For what is rare by itself. */
+void vd_logf_rare(struct vd *vd, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static inline void vd_call(struct vd_session *session, void (*fn)(void *arg), void *arg)
@@ -373,6 +452,9 @@ void vd_cm_session_free(struct vd_session *session);
 /* ---- vd_qp.c ---- */
 /* Slots for that many work requests. */
 uint32_t vd_ring_depth(uint32_t n);
+/* Shared memory for a queue, charged to the session. */
+int vd_ring_alloc(struct vd_session *session, uint64_t bytes, uint64_t *offset);
+void vd_ring_free(struct vd_session *session, uint64_t offset);
 void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset);
 
 /* ---- vd_cm.c ---- */

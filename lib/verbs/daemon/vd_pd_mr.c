@@ -74,11 +74,15 @@ static bool is_mapped(struct vd_session *session, uint64_t addr, uint64_t bytes)
 {
 	uint64_t last = addr + (bytes - 1);
 	uint8_t byte;
+	bool ok;
 
 	if (last < addr || last > INT64_MAX)
 		return false;
-	return pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 &&
-	       pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
+	vd_reach_begin(&session->vd->reach, session);
+	ok = pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 &&
+	     pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
+	vd_reach_end(&session->vd->reach);
+	return ok;
 }
 
 static int check_access(uint32_t access)
@@ -107,9 +111,13 @@ int vd_op_reg_mr(
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
-	err = vd_table_add(&session->mrs, mr, &mr->handle);
+	mr->bytes = request->reg_mr.bytes;
+	err = vd_charge(session, VD_RES_REGISTERED_BYTES, mr->bytes);
 	if (err != 0)
 		goto free_mr;
+	err = vd_table_add(&session->mrs, mr, &mr->handle);
+	if (err != 0)
+		goto discharge;
 	call.attr = (struct tp_mr_attr){
 		.pd = pd->number,
 		.access = request->reg_mr.access & ACCESS_SERVED,
@@ -132,6 +140,8 @@ int vd_op_reg_mr(
 
 del_handle:
 	vd_table_del(&session->mrs, mr->handle);
+discharge:
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, mr->bytes);
 free_mr:
 	free(mr);
 	return err;
@@ -151,6 +161,7 @@ int vd_op_dereg_mr(
 	if (call.err != 0)
 		return call.err; /* -EBUSY: windows are bound to it */
 	vd_table_del(&session->mrs, mr->handle);
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, mr->bytes);
 	mr->pd->refs--;
 	session->vd->stats.mrs--;
 	free(mr);

@@ -13,13 +13,12 @@ struct srq_call {
 
 static int alloc_ring(struct vd_srq *srq)
 {
-	struct vd_shm *shm = &srq->session->shm;
-	int err = vd_shm_alloc(shm,
+	int err = vd_ring_alloc(srq->session,
 		sizeof(struct vc_queue) + (uint64_t)srq->ring.depth * srq->ring.slot_bytes,
 		&srq->offset);
 
 	if (err == 0)
-		vd_ring_place(&srq->ring, shm, srq->offset);
+		vd_ring_place(&srq->ring, &srq->session->shm, srq->offset);
 	return err;
 }
 
@@ -101,7 +100,7 @@ int vd_op_create_srq(
 	return 0;
 
 free_ring:
-	vd_shm_free(&session->shm, srq->offset);
+	vd_ring_free(session, srq->offset);
 del_handle:
 	vd_table_del(&session->srqs, srq->handle);
 free_srq:
@@ -177,7 +176,7 @@ int vd_op_destroy_srq(
 		return -EBUSY;
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->srqs, srq->handle);
-	vd_shm_free(&session->shm, srq->offset);
+	vd_ring_free(session, srq->offset);
 	srq->pd->refs--;
 	session->vd->stats.srqs--;
 	free(srq);
