@@ -216,6 +216,9 @@ static int start(struct roced *roced)
 		rc = start_workers(roced);
 	if (rc != 0)
 		return rc;
+	rc = stall_watch_start(roced);
+	if (rc != 0)
+		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
 		vd_set_port_state(roced->vd, d, roced->ports[roced->config.devices[d].port_index].up);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
@@ -249,6 +252,10 @@ static void stop(struct roced *roced)
 		link_cancel_all(roced);
 		for (uint32_t w = 0; w < roced->n_workers; w++)
 			worker_call(roced->workers[w], be_quiet, roced->workers[w]);
+		vd_end_sessions(roced->vd);
+	}
+	stall_watch_stop(roced);
+	if (roced->vd != NULL) {
 		vd_destroy(roced->vd);
 		drain(roced);
 	}
