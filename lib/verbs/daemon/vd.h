@@ -153,7 +153,8 @@ int vd_create(const struct vd_config *config, const struct vd_env *env, void *en
 /* Ends all sessions as if their processes had died: connections are closed, peers are told. Workers must still serve
  * worker_call(). */
 void vd_end_sessions(struct vd *vd);
-/* Ends all sessions, removes the socket. Workers must still serve worker_call(). Pending resolutions must have been called back. NULL is fine. */
+/* Ends all sessions, removes the socket. Workers must still serve worker_call(). Pending resolutions must have been
+ * called back. NULL is fine. */
 void vd_destroy(struct vd *vd);
 
 /* An epoll descriptor, readable when vd_dispatch() has work. */
