@@ -76,6 +76,12 @@ struct config_device {
 	uint32_t port_index;
 };
 
+/* A group of users, by name or number. */
+struct config_group {
+	bool given;
+	uint32_t gid;
+};
+
 struct config {
 	uint32_t n_eal_args;
 	char eal_args[CONFIG_MAX_EAL_ARGS][CONFIG_TEXT_BYTES];
@@ -83,7 +89,7 @@ struct config {
 	uint32_t tx_mbufs;
 	struct {
 		char socket[108];
-		char group[CONFIG_NAME_BYTES];
+		struct config_group group;
 		uint32_t mode;
 	} control;
 	uint32_t n_workers;
@@ -93,6 +99,7 @@ struct config {
 	uint32_t n_devices;
 	struct config_device devices[VD_MAX_DEVICES];
 	struct vd_limits limits;
+	struct vd_user_limits user_limits;
 	char files[8][CONFIG_TEXT_BYTES];  /* names the config_at point to */
 };
 

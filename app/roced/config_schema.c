@@ -9,6 +9,7 @@
 #define L(s, f, count)    offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
 #define GROUP             0, 0, 0
 #define LIMIT(f)          offsetof(struct config, limits.f), sizeof(((struct vd_limits *)0)->f), 0
+#define USER_LIMIT(f)     offsetof(struct config, user_limits.f), sizeof(((struct vd_user_limits *)0)->f), 0
 
 const struct config_key config_keys[] = {
 	{"eal", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "DPDK's environment"},
@@ -22,9 +23,9 @@ const struct config_key config_keys[] = {
 	{"control", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "socket the programs connect to"},
 	{"control.socket", CONFIG_TEXT, F(config, control.socket), 1, 107, VC_DEFAULT_SOCKET, "",
 		"path of the Unix socket; its directory is made when it is missing"},
-	{"control.group", CONFIG_NAME, F(config, control.group), 0, 0, "", "",
-		"group that owns the socket; default: left alone"},
-	{"control.mode", CONFIG_MODE, F(config, control.mode), 0, 0777, "0666", "octal",
+	{"control.group", CONFIG_GID, F(config, control.group), 0, 0, "", "",
+		"group whose users may use the devices; default: root's"},
+	{"control.mode", CONFIG_MODE, F(config, control.mode), 0, 0777, "0660", "octal",
 		"permissions of the socket"},
 
 	{"workers", CONFIG_LIST_OF, L(config, workers, n_workers), 1, CONFIG_MAX_WORKERS, NULL, "",
@@ -73,7 +74,7 @@ const struct config_key config_keys[] = {
 		"network interface shown to programs; default: that of the port's device, if it has one"},
 
 	{"limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what one client may take"},
-	{"limits.max_sessions", CONFIG_UINT, LIMIT(max_sessions), 1, 4096, "256", "",
+	{"limits.max_sessions", CONFIG_UINT, LIMIT(max_sessions), 1, 16384, "1024", "",
 		"connections of all clients"},
 	{"limits.max_qps", CONFIG_UINT, LIMIT(max_qps), 1, VC_MAX_QPS, "1024", "", "queue pairs of a context"},
 	{"limits.max_cqs", CONFIG_UINT, LIMIT(max_cqs), 1, 65536, "1024", "", "completion queues of a context"},
@@ -89,6 +90,8 @@ const struct config_key config_keys[] = {
 		"completion or event channels of a session"},
 	{"limits.max_cm_ids", CONFIG_UINT, LIMIT(max_cm_ids), 1, 65536, "1024", "",
 		"connection ids of a session"},
+	{"limits.max_listeners", CONFIG_UINT, LIMIT(max_listeners), 1, 65534, "256", "",
+		"connection ids of a session that listen"},
 	{"limits.max_send_wr", CONFIG_UINT, LIMIT(max_send_wr), 1, 65536, "4096", "",
 		"send work requests of a queue pair"},
 	{"limits.max_recv_wr", CONFIG_UINT, LIMIT(max_recv_wr), 1, 65536, "8192", "",
@@ -109,6 +112,30 @@ const struct config_key config_keys[] = {
 		"address space of a context's queues; memory is taken only as they are made"},
 	{"limits.mapped_bytes", CONFIG_UINT, LIMIT(mapped_bytes), 4096, 1ull << 46, "17179869184", "bytes",
 		"shared memory of a context's programs that is mapped; what is over it is reached by system call"},
+	{"limits.registered_bytes", CONFIG_UINT, LIMIT(registered_bytes), 4096, 1ull << 47, "1099511627776", "bytes",
+		"memory regions of a context, together"},
+
+	{"user_limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what all clients of one user may take together"},
+	{"user_limits.max_sessions", CONFIG_UINT, USER_LIMIT(max_sessions), 1, 16384, "256", "",
+		"connections; a program has one for each context, and one if it uses librdmacm"},
+	{"user_limits.max_qps", CONFIG_UINT, USER_LIMIT(max_qps), 1, 1048576, "16384", "", "queue pairs"},
+	{"user_limits.max_cqs", CONFIG_UINT, USER_LIMIT(max_cqs), 1, 1048576, "16384", "", "completion queues"},
+	{"user_limits.max_srqs", CONFIG_UINT, USER_LIMIT(max_srqs), 1, 1048576, "4096", "", "shared receive queues"},
+	{"user_limits.max_mrs", CONFIG_UINT, USER_LIMIT(max_mrs), 1, 1048576, "32768", "", "memory regions"},
+	{"user_limits.max_mws", CONFIG_UINT, USER_LIMIT(max_mws), 1, 1048576, "32768", "", "memory windows"},
+	{"user_limits.max_pds", CONFIG_UINT, USER_LIMIT(max_pds), 1, 1048576, "8192", "", "protection domains"},
+	{"user_limits.max_ahs", CONFIG_UINT, USER_LIMIT(max_ahs), 1, 1048576, "32768", "", "address handles"},
+	{"user_limits.max_groups", CONFIG_UINT, USER_LIMIT(max_groups), 1, 1048576, "1024", "",
+		"multicast memberships"},
+	{"user_limits.max_channels", CONFIG_UINT, USER_LIMIT(max_channels), 1, 1048576, "4096", "",
+		"completion or event channels"},
+	{"user_limits.max_cm_ids", CONFIG_UINT, USER_LIMIT(max_cm_ids), 1, 1048576, "4096", "", "connection ids"},
+	{"user_limits.max_listeners", CONFIG_UINT, USER_LIMIT(max_listeners), 1, 1048576, "1024", "",
+		"connection ids that listen"},
+	{"user_limits.registered_bytes", CONFIG_UINT, USER_LIMIT(registered_bytes), 4096, 1ull << 50, "4398046511104",
+		"bytes", "memory regions together"},
+	{"user_limits.ring_bytes", CONFIG_UINT, USER_LIMIT(ring_bytes), 4096, 1ull << 50, "8589934592", "bytes",
+		"queues in shared memory"},
 };
 
 const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -147,6 +174,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_ADDR6] = "an IPv6 address in quotes",
 		[CONFIG_MAC] = "a link address in quotes",
 		[CONFIG_CPUS] = "a set of CPUs in quotes",
+		[CONFIG_GID] = "a name or number in quotes",
 		[CONFIG_MODE] = "a file mode in quotes",
 		[CONFIG_RDMA_MTU] = "a number",
 	};

@@ -18,6 +18,7 @@ enum config_type {
 	CONFIG_ADDR6,
 	CONFIG_MAC,
 	CONFIG_CPUS,      /* "0-3,7" */
+	CONFIG_GID,       /* group of users: a name the system knows, or a number */
 	CONFIG_MODE,      /* file mode in octal, as text */
 	CONFIG_RDMA_MTU,
 };

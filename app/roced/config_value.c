@@ -2,6 +2,7 @@
 /* Values written as text: names, addresses, CPU sets, file modes. */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +182,26 @@ static const char *parse_mode(const char *text, uint32_t *mode)
 	return NULL;
 }
 
+static const char *parse_gid(const char *text, struct config_group *out)
+{
+	const struct group *group;
+	char *end;
+	unsigned long number;
+
+	if (text[0] == '\0')
+		return NULL;
+	group = getgrnam(text);
+	if (group != NULL) {
+		*out = (struct config_group){.given = true, .gid = group->gr_gid};
+		return NULL;
+	}
+	number = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || number >= UINT32_MAX)
+		return "the name of a group of this system, or a number";
+	*out = (struct config_group){.given = true, .gid = (uint32_t)number};
+	return NULL;
+}
+
 static const char *parse_text(const struct config_key *key, const char *text, char *dst)
 {
 	if (key->type == CONFIG_TEXT && key->min > 0 && text[0] == '\0')
@@ -205,6 +226,8 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_mac(text, dst);
 	case CONFIG_CPUS:
 		return parse_cpus(key, text, dst);
+	case CONFIG_GID:
+		return parse_gid(text, dst);
 	case CONFIG_MODE:
 		return parse_mode(text, dst);
 	case CONFIG_GROUP_OF:

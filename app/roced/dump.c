@@ -81,8 +81,10 @@ void dump_counters(const struct roced *roced)
 		s.requests, s.bad_requests);
 	log_line(LOG_NOTICE,
 		"verbs: cm_listeners %u bad_wqes %" PRIu64 " bad_indices %" PRIu64 " cq_overflows %" PRIu64 " copy_faults %" PRIu64
-		" events_lost %" PRIu64,
-		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost);
+		" events_lost %" PRIu64
+		" refused_sessions %" PRIu64 " at_limit %" PRIu64,
+		s.cm_listeners, s.bad_wqes, s.bad_indices, s.cq_overflows, s.copy_faults, s.events_lost,
+		s.refused_sessions, s.at_limit);
 	log_line(LOG_NOTICE,
 		"verbs: mrs_mapped %u regs_mapped %" PRIu64 " regs_copied %" PRIu64 " map_refusals %" PRIu64
 		" map_faults %" PRIu64,

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,27 +149,19 @@ static int start_verbs(struct roced *roced)
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,
 		.socket_mode = (mode_t)config->control.mode,
-		.socket_gid = (gid_t)-1,
+		.socket_gid = config->control.group.given ? (gid_t)config->control.group.gid : (gid_t)-1,
 		.limits = config->limits,
+		.user_limits = config->user_limits,
 		.n_workers = roced->n_workers,
 		.n_devices = roced->n_devices,
 		.devices = roced->devices,
 		.seed = roced->seed,
 	};
-	const struct group *group;
 	int rc;
 
 	rc = fault_start();
 	if (rc != 0)
 		return rc;
-	if (config->control.group[0] != '\0') {
-		group = getgrnam(config->control.group);
-		if (group == NULL) {
-			log_line(LOG_ERR, "control.group: there is no group \"%s\"", config->control.group);
-			return -EINVAL;
-		}
-		vd_config.socket_gid = group->gr_gid;
-	}
 	rc = vd_create(&vd_config, &env, roced, &roced->vd);
 	if (rc != 0) {
 		log_line(LOG_ERR, "control socket %s: %s%s", config->control.socket, strerror(-rc),
@@ -241,6 +232,9 @@ static int start(struct roced *roced)
 		rc = start_workers(roced);
 	if (rc != 0)
 		return rc;
+	rc = stall_watch_start(roced);
+	if (rc != 0)
+		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
 		vd_set_port_state(roced->vd, d, roced->ports[roced->config.devices[d].port_index].up);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
@@ -274,6 +268,10 @@ static void stop(struct roced *roced)
 		link_cancel_all(roced);
 		for (uint32_t w = 0; w < roced->n_workers; w++)
 			worker_call(roced->workers[w], be_quiet, roced->workers[w]);
+		vd_end_sessions(roced->vd);
+	}
+	stall_watch_stop(roced);
+	if (roced->vd != NULL) {
 		vd_destroy(roced->vd);
 		drain(roced);
 	}

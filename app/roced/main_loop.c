@@ -114,6 +114,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 		} else if (events[i].data.fd == roced->punt_fd) {
 			eventfd_read(roced->punt_fd, &count);
 			punt_handle_all(roced);
+		} else if (events[i].data.fd == stall_watch_fd(roced)) {
+			stall_watch_serve(roced);
 		} else {
 			vd_dispatch(roced->vd);
 		}
@@ -124,10 +126,12 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 void main_loop_run(struct roced *roced)
 {
 	struct epoll_event events[MAX_EVENTS], event = {.events = EPOLLIN, .data.fd = vd_fd(roced->vd)};
+	struct epoll_event stalls = {.events = EPOLLIN, .data.fd = stall_watch_fd(roced)};
 	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS;
 	bool end = false;
 
-	if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) != 0) {
+	if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) != 0 ||
+		epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, stalls.data.fd, &stalls) != 0) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}

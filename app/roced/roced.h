@@ -17,6 +17,7 @@
 #include "vd.h"
 
 struct worker;
+struct stall_watch;
 
 /* One of our addresses on a port. */
 struct port_addr {
@@ -71,6 +72,7 @@ struct roced {
 	uint32_t n_workers;
 	struct worker *workers[VD_MAX_WORKERS];
 	struct vd *vd;
+	struct stall_watch *stalls;
 	uint64_t seed;
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
@@ -163,6 +165,13 @@ int main_loop_init(struct roced *roced);
 /* Serves until a signal asks to end. */
 void main_loop_run(struct roced *roced);
 void main_loop_fini(struct roced *roced);
+
+/* ---- stall.c: memory of clients that keeps a thread waiting ---- */
+int stall_watch_start(struct roced *roced);
+void stall_watch_stop(struct roced *roced);
+/* Readable when a user is to be shut out. */
+int stall_watch_fd(const struct roced *roced);
+void stall_watch_serve(struct roced *roced);
 
 /* ---- dump.c ---- */
 void dump_counters(const struct roced *roced);

@@ -95,6 +95,7 @@ struct vc_async_msg {
 /* ---- control ---- */
 
 enum vc_op {
+	VC_REFUSED = 0,           /* only of a reply: the daemon takes no session; status says why */
 	VC_HELLO_VERBS = 1,
 	VC_HELLO_CM,
 	VC_LIST_DEVICES,          /* on a connection without hello too */

@@ -73,15 +73,17 @@ ended() { starts "$1" && gone "$fds" && still_runs "$2"; }
 
 # The library's own thread waits at the socket, which the kernel keeps until then: its objects live as long as the
 # program does.
-closed() {
-	starts close && still_runs mortal || return 1
+closed() { # close|dup
+	starts "$1" && still_runs mortal || return 1
 	end_pid "$spawned_pid"
 	gone "$fds"
 }
 
 check "exec(): everything of the old program is gone while the new one runs" ended exec sleep
 check "fork(): everything is gone with the parent while the child goes on" ended fork mortal
-check "closed descriptors: the program goes on, and everything is gone with it" closed
+check "closed descriptors: the program goes on, and everything is gone with it" closed close
+check "replaced descriptors: the same" closed dup
+check "a child that uses its parent's objects does not disturb the parent" ended child mortal
 
 verify "afterwards: a bystander's data" 20 $V4 1024 -q 2 -s 65536
 roced_stop A

@@ -4,13 +4,16 @@
  * meet itself through the connection manager, take everything away again.
  *
  * usage: mortal kill DEVICE GID-INDEX ADDRESS COUNT SEED   COUNT lives, each ended by SIGKILL at a random instant
- *        mortal exec|fork|close DEVICE GID-INDEX ADDRESS   lives up to a transfer and then
+ *        mortal exec|fork|child|close|dup DEVICE GID-INDEX ADDRESS   lives up to a transfer and then
  *            exec   becomes another program
  *            fork   has a child that goes on with its objects, and dies itself
+ *            child  has a child that uses its objects and ends, and then goes on itself as if nothing had been
  *            close  closes all descriptors and goes on
+ *            dup    puts other files in the place of its descriptors and goes on
  *        These say "done" and then stay around for 20 seconds.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -154,16 +157,18 @@ static int post(struct life *l, int n)
 	return ibv_post_send(l->qp[0], &send, &bad_send) == 0 ? 0 : -1;
 }
 
-static void transfer(struct life *l)
+static void post_all(struct life *l)
+{
+	for (int n = 0; n < MESSAGES; n++)
+		MUST(post(l, n) == 0);
+}
+
+/* Each send has two completions. */
+static void complete_all(struct life *l)
 {
 	struct ibv_wc wc;
 	int n, done = 0;
 
-	bring_up(l, l->qp[0], l->qp[1]->qp_num);
-	bring_up(l, l->qp[1], l->qp[0]->qp_num);
-	for (n = 0; n < MESSAGES; n++)
-		MUST(post(l, n) == 0);
-	/* Each send has two completions. */
 	for (int i = 0; i < TRIES && done < MESSAGES + MESSAGES / 2; i++) {
 		n = ibv_poll_cq(l->cq, 1, &wc);
 		MUST(n >= 0 && (n == 0 || wc.status == IBV_WC_SUCCESS));
@@ -172,6 +177,14 @@ static void transfer(struct life *l)
 			usleep(200);
 	}
 	MUST(done == MESSAGES + MESSAGES / 2);
+}
+
+static void transfer(struct life *l)
+{
+	bring_up(l, l->qp[0], l->qp[1]->qp_num);
+	bring_up(l, l->qp[1], l->qp[0]->qp_num);
+	post_all(l);
+	complete_all(l);
 }
 
 static void teardown(struct life *l)
@@ -329,12 +342,42 @@ static void go_on(struct life *l)
 	(void)ibv_reg_mr(l->pd, l->memory, BYTES, 0);
 }
 
+/* What the child did with its copies of everything must not be seen here. */
+static void outlive_child(struct life *l)
+{
+	pid_t pid = fork();
+	int status;
+
+	MUST(pid >= 0);
+	if (pid == 0) {
+		go_on(l);
+		_exit(0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && status == 0);
+	complete_all(l);
+	post_all(l);
+	complete_all(l);
+	teardown(l);
+	say_done();
+	sleep(STAY_SECONDS);
+	exit(0);
+}
+
+static void replace_descriptors(struct life *l)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	MUST(null_fd >= 0 && dup2(null_fd, l->context->cmd_fd) >= 0);
+	MUST(dup2(null_fd, l->context->async_fd) >= 0 && dup2(null_fd, l->channel->fd) >= 0);
+}
+
 static void end_otherwise(struct life *l, const char *how)
 {
 	setup(l);
 	transfer(l);
-	for (int n = 0; n < MESSAGES; n++)
-		MUST(post(l, n) == 0); /* still under way */
+	post_all(l); /* still under way */
+	if (strcmp(how, "child") == 0)
+		outlive_child(l);
 	if (strcmp(how, "exec") == 0) {
 		execl("/bin/sh", "sh", "-c", "echo done; exec sleep 20", (char *)NULL);
 		exit(1);
@@ -345,6 +388,8 @@ static void end_otherwise(struct life *l, const char *how)
 		MUST(pid >= 0);
 		if (pid != 0)
 			raise(SIGKILL);
+	} else if (strcmp(how, "dup") == 0) {
+		replace_descriptors(l);
 	} else {
 		/* Not standard output and error. */
 		MUST(close_range(3, UINT_MAX, 0) == 0);
@@ -362,7 +407,7 @@ int main(int argc, char **argv)
 
 	if (argc < 5 || (strcmp(argv[1], "kill") == 0 && argc != 7)) {
 		fputs("usage: mortal kill DEVICE GID-INDEX ADDRESS COUNT SEED\n"
-		      "       mortal exec|fork|close DEVICE GID-INDEX ADDRESS\n",
+		      "       mortal exec|fork|child|close|dup DEVICE GID-INDEX ADDRESS\n",
 			stderr);
 		return 2;
 	}

@@ -58,6 +58,7 @@ struct cma_id {
 	uint32_t handle;
 	uint64_t cookie;
 	bool sync;                         /* owns its channel; calls wait for their event */
+	bool removed;                      /* the program has been told that the daemon is gone; cma.lock */
 	uint32_t events_out;               /* given to the program and not acknowledged */
 	pthread_cond_t acked;
 	uint8_t responder_resources;       /* asked for by a connect request, until it is accepted */

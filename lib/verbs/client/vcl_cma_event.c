@@ -199,6 +199,53 @@ dropped:
 	return NULL;
 }
 
+/* ---- the end of the daemon ---- */
+
+/* An id of the channel that was not told yet. NULL: all were. */
+static struct cma_id *take_removed(const struct rdma_event_channel *channel, struct cma *cma)
+{
+	struct cma_id *found = NULL, *id;
+
+	pthread_mutex_lock(&cma->lock);
+	for (uint32_t i = 0; i < cma->ids.n_slots && found == NULL; i++) {
+		id = cma->ids.slots[i].object;
+		if (id != NULL && id->rdma.channel == channel && !id->removed)
+			found = id;
+	}
+	if (found != NULL) {
+		found->removed = true;
+		found->events_out++;
+	}
+	pthread_mutex_unlock(&cma->lock);
+	return found;
+}
+
+/* With the daemon goes the device: each id hears of it once, and asking again is an error and never a wait. The
+ * status is for those who wait for another event. */
+static int device_removed(const struct rdma_event_channel *channel, struct cma *cma, struct rdma_cm_event **event)
+{
+	struct cma_event *ev;
+	struct cma_id *id;
+
+	vcl_conn_kill(&cma->conn);
+	ev = calloc(1, sizeof(*ev));
+	if (ev == NULL)
+		return cma_result(-ENOMEM);
+	id = take_removed(channel, cma);
+	if (id == NULL) {
+		free(ev);
+		return cma_result(-EIO);
+	}
+	ev->owner = id;
+	ev->rdma.id = &id->rdma;
+	ev->rdma.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
+	ev->rdma.status = -EIO;
+	*event = &ev->rdma;
+	return 0;
+}
+
+/* ---- to the program ---- */
+
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct cma *cma = cma_channel(channel)->cma;
@@ -209,7 +256,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	do {
 		rc = vcl_read_event(channel->fd, cma->conn.fd, &msg, sizeof(msg));
 		if (rc <= 0)
-			return rc == 0 ? cma_result(-EIO) : -1;
+			return rc == 0 ? device_removed(channel, cma, event) : -1;
 		ev = make_event(cma, &msg);
 	} while (ev == NULL);
 	*event = &ev->rdma;

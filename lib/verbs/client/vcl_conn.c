@@ -113,9 +113,12 @@ static int receive_reply(int fd, struct vc_reply *reply, int *fds, uint32_t *n_f
 	ssize_t n;
 
 	memset(reply, 0, sizeof(*reply));
-	do
+	/* A daemon that closes with our request unread leaves an error before what it said. */
+	for (int resets = 0;;) {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || resets++ != 0)))
+			break;
+	}
 	if (n <= 0)
 		return -EIO;
 	*n_fds = take_fds(&msg, fds, VCL_MAX_FDS);
@@ -133,9 +136,10 @@ static int exchange(struct vcl_conn *conn, struct vc_request *req, struct vc_rep
 	do
 		n = send(conn->fd, req, sizeof(*req), MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(*req))
-		return -EIO;
-	err = receive_reply(conn->fd, reply, fds, n_fds);
+	/* Also when nobody takes it: one who takes no session says why and hangs up. */
+	err = n == (ssize_t)sizeof(*req) || errno == EPIPE ? receive_reply(conn->fd, reply, fds, n_fds) : -EIO;
+	if (err == 0 && reply->op == VC_REFUSED && reply->status < 0)
+		return reply->status;
 	if (err == 0 && (reply->seq != req->seq || reply->op != req->op || reply->status > 0))
 		err = -EIO;
 	return err;

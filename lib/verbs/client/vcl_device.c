@@ -89,7 +89,6 @@ static struct ibv_device **make_list(struct vc_reply *reply, int *num)
 	return list;
 }
 
-/* Without a daemon there are no devices, which is a list of none; other failures are errors. */
 /* A program that finds no device tells its user nothing else. */
 static void tell_unreachable(int err)
 {
@@ -97,30 +96,42 @@ static void tell_unreachable(int err)
 
 	if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		return;
-	fprintf(stderr, "libibverbs: Warning: no roced daemon answers on %s: %s\n", vcl_socket_path(), strerror(-err));
+	if (err == -EACCES)
+		fprintf(stderr, "libibverbs: Warning: no right to use %s: %s (the socket's group has it)\n",
+			vcl_socket_path(), strerror(-err));
+	else
+		fprintf(stderr, "libibverbs: Warning: no roced daemon answers on %s: %s\n", vcl_socket_path(),
+			strerror(-err));
+}
+
+/* Without a daemon there are no devices, which is a list of none; other failures are errors. */
+static int ask_devices(struct vc_reply *reply)
+{
+	struct vc_request req = {.op = VC_LIST_DEVICES};
+	struct vcl_conn conn;
+	int err = vcl_conn_open(&conn);
+	bool none = err == -ENOENT || err == -ECONNREFUSED;
+
+	if (err == 0) {
+		err = vcl_call(&conn, &req, reply);
+		vcl_conn_close(&conn);
+	}
+	if (err != 0)
+		tell_unreachable(err);
+	return none ? 0 : err;
 }
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct vc_request req = {.op = VC_LIST_DEVICES};
 	struct vc_reply reply = {0};
 	struct ibv_device **list;
-	struct vcl_conn conn;
 	int num = 0, err;
 
 	if (num_devices != NULL)
 		*num_devices = 0;
 	pthread_once(&once, register_fork);
-	err = vcl_conn_open(&conn);
-	if (err == 0) {
-		err = vcl_call(&conn, &req, &reply);
-		vcl_conn_close(&conn);
-	} else {
-		tell_unreachable(err);
-		if (err == -ENOENT || err == -ECONNREFUSED)
-			err = 0;
-	}
+	err = ask_devices(&reply);
 	if (err != 0) {
 		errno = -err;
 		return NULL;

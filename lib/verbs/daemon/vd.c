@@ -85,17 +85,34 @@ static bool may_log(struct vd *vd)
 	return vd->log_lines++ < LOG_LINES;
 }
 
-void vd_logf(struct vd *vd, int level, const char *format, ...)
+static void log_args(struct vd *vd, int level, const char *format, va_list args)
 {
 	char line[LOG_BYTES];
+
+	if (vd->env.log == NULL)
+		return;
+	(void)vsnprintf(line, sizeof(line), format, args);
+	vd->env.log(vd->env_arg, level, line);
+}
+
+void vd_logf(struct vd *vd, int level, const char *format, ...)
+{
 	va_list args;
 
-	if (vd->env.log == NULL || !may_log(vd))
+	if (!may_log(vd))
 		return;
 	va_start(args, format);
-	(void)vsnprintf(line, sizeof(line), format, args);
+	log_args(vd, level, format, args);
 	va_end(args);
-	vd->env.log(vd->env_arg, level, line);
+}
+
+void vd_logf_rare(struct vd *vd, int level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_args(vd, level, format, args);
+	va_end(args);
 }
 
 /* ---- the socket ---- */
@@ -129,7 +146,7 @@ static int remove_stale(const struct sockaddr_un *addr)
 static int listen_at(struct vd *vd, const struct vd_config *config)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	mode_t mode = config->socket_mode != 0 ? config->socket_mode : 0666;
+	mode_t mode = config->socket_mode != 0 ? config->socket_mode : 0660;
 	int err;
 
 	static_assert(sizeof(addr.sun_path) == sizeof(vd->socket_path), "both hold any path");
@@ -141,6 +158,9 @@ static int listen_at(struct vd *vd, const struct vd_config *config)
 		return err;
 	vd->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (vd->listener.fd < 0)
+		return -errno;
+	/* Made for nobody: its owner and mode are right before it is for anybody. */
+	if (fchmod(vd->listener.fd, 0) != 0)
 		return -errno;
 	if (bind(vd->listener.fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0)
 		return -errno;
@@ -167,7 +187,7 @@ static uint32_t or_default(uint32_t value, uint32_t fallback, uint32_t most)
 
 static void set_limits(struct vd_limits *limits)
 {
-	limits->max_sessions = or_default(limits->max_sessions, 256, 0xffff);
+	limits->max_sessions = or_default(limits->max_sessions, 1024, 0xffff);
 	limits->max_qps = or_default(limits->max_qps, 1024, VC_MAX_QPS);
 	limits->max_cqs = or_default(limits->max_cqs, 1024, 0xfffe);
 	limits->max_srqs = or_default(limits->max_srqs, 256, 0xfffe);
@@ -178,6 +198,7 @@ static void set_limits(struct vd_limits *limits)
 	limits->max_groups = or_default(limits->max_groups, 64, 0xfffe);
 	limits->max_channels = or_default(limits->max_channels, 256, 0xfffe);
 	limits->max_cm_ids = or_default(limits->max_cm_ids, 1024, 0xfffe);
+	limits->max_listeners = or_default(limits->max_listeners, 256, 0xfffe);
 	limits->max_send_wr = or_default(limits->max_send_wr, 4096, 1u << 20);
 	limits->max_recv_wr = or_default(limits->max_recv_wr, 8192, 1u << 20);
 	limits->max_srq_wr = or_default(limits->max_srq_wr, 32768, 1u << 20);
@@ -190,6 +211,8 @@ static void set_limits(struct vd_limits *limits)
 		limits->shm_bytes = 1ull << 30;
 	if (limits->mapped_bytes == 0)
 		limits->mapped_bytes = 16ull << 30;
+	if (limits->registered_bytes == 0)
+		limits->registered_bytes = 1ull << 40;
 }
 
 static bool device_ok(const struct vd_device *device)
@@ -247,6 +270,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	vd->env_arg = env_arg;
 	vd->limits = config->limits;
 	set_limits(&vd->limits);
+	vd_set_user_limits(vd, &config->user_limits);
 	(void)snprintf(vd->socket_path, sizeof(vd->socket_path), "%s", config->socket_path);
 	vd->n_workers = config->n_workers;
 	vd->n_devices = config->n_devices;
@@ -299,15 +323,21 @@ int vd_create(
 	return 0;
 }
 
+void vd_end_sessions(struct vd *vd)
+{
+	struct vd_session *session;
+
+	while ((session = TAILQ_FIRST(&vd->sessions)) != NULL)
+		vd_session_kill(session);
+}
+
 void vd_destroy(struct vd *vd)
 {
 	struct vd_resolving *resolving;
-	struct vd_session *session;
 
 	if (vd == NULL)
 		return;
-	while ((session = TAILQ_FIRST(&vd->sessions)) != NULL)
-		vd_session_kill(session);
+	vd_end_sessions(vd);
 	vd_cm_stop(vd);
 	while ((resolving = TAILQ_FIRST(&vd->resolvings)) != NULL) {
 		TAILQ_REMOVE(&vd->resolvings, resolving, link);
@@ -326,6 +356,7 @@ void vd_destroy(struct vd *vd)
 		close(vd->spare_fd);
 	free(vd->workers);
 	free(vd->slots_used);
+	vd_users_free(vd);
 	free(vd);
 }
 

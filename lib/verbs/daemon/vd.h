@@ -49,7 +49,7 @@ struct vd_device {
 };
 
 struct vd_limits {                         /* 0: the default */
-	uint32_t max_sessions;             /* 256: connections, in all */
+	uint32_t max_sessions;             /* 1024: connections, in all */
 	uint32_t max_qps;                  /* 1024 per context, VC_MAX_QPS at most */
 	uint32_t max_cqs;                  /* 1024 per context */
 	uint32_t max_srqs;                 /* 256 per context */
@@ -60,6 +60,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_groups;               /* 64 per context: multicast memberships of its queue pairs */
 	uint32_t max_channels;             /* 256 per session */
 	uint32_t max_cm_ids;               /* 1024 per session */
+	uint32_t max_listeners;            /* 256 per session */
 	uint32_t max_send_wr;              /* 4096 */
 	uint32_t max_recv_wr;              /* 8192 */
 	uint32_t max_srq_wr;               /* 32768 */
@@ -70,13 +71,34 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t cm_timeout_ms;            /* 5000: CM response timeout offered and used */
 	uint64_t shm_bytes;                /* 1 GiB, sparse: address space of a context's shared memory */
 	uint64_t mapped_bytes;             /* 16 GiB per context: clients' memory that is mapped here */
+	uint64_t registered_bytes;         /* 1 TiB: memory regions of a context, together */
+};
+
+/* What all sessions of one user (its numeric id) may hold together. A worker's tables of the transport hold
+ * some times as much as the defaults. 0: the default. */
+struct vd_user_limits {
+	uint32_t max_sessions;             /* 256 */
+	uint32_t max_qps;                  /* 16384 */
+	uint32_t max_cqs;                  /* 16384 */
+	uint32_t max_srqs;                 /* 4096 */
+	uint32_t max_mrs;                  /* 32768 */
+	uint32_t max_mws;                  /* 32768 */
+	uint32_t max_pds;                  /* 8192 */
+	uint32_t max_ahs;                  /* 32768 */
+	uint32_t max_groups;               /* 1024: multicast memberships */
+	uint32_t max_channels;             /* 4096 */
+	uint32_t max_cm_ids;               /* 4096 */
+	uint32_t max_listeners;            /* 1024 */
+	uint64_t registered_bytes;         /* 4 TiB */
+	uint64_t ring_bytes;               /* 8 GiB: of queues in shared memory */
 };
 
 struct vd_config {                         /* copied by vd_create() */
 	const char *socket_path;           /* its directory is made when it is missing */
-	mode_t socket_mode;                /* 0: 0666 */
+	mode_t socket_mode;                /* 0: 0660 */
 	gid_t socket_gid;                  /* (gid_t)-1: left alone */
 	struct vd_limits limits;
+	struct vd_user_limits user_limits;
 	uint32_t n_workers;
 	uint32_t n_devices;
 	const struct vd_device *devices;
@@ -133,14 +155,18 @@ struct vd_stats {
 	uint64_t map_refusals;    /* of regs_copied: a memfd was named and could not be used */
 	uint64_t map_faults;      /* mappings that failed: their memory was taken away */
 	uint64_t requests, bad_requests, refused_sessions;
+	uint64_t at_limit;        /* requests refused at a limit of a client or a user */
 	uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
 };
 
 /* Makes the socket and all tables. On success *vd is set. Negative errno otherwise: -EADDRINUSE (another
  * daemon answers on the socket), -EINVAL (config), -ENOMEM, or what a system call said. */
 int vd_create(const struct vd_config *config, const struct vd_env *env, void *env_arg, struct vd **vd);
-/* Ends all sessions as if their processes had died, removes the socket. Workers must still serve
- * worker_call(). Pending resolutions must have been called back. NULL is fine. */
+/* Ends all sessions as if their processes had died: connections are closed, peers are told. Workers must still serve
+ * worker_call(). */
+void vd_end_sessions(struct vd *vd);
+/* Ends all sessions, removes the socket. Workers must still serve worker_call(). Pending resolutions must have been
+ * called back. NULL is fine. */
 void vd_destroy(struct vd *vd);
 
 /* An epoll descriptor, readable when vd_dispatch() has work. */
@@ -157,6 +183,19 @@ void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src, cons
 /* Tells clients of a device that its port came up or went down (async events, port state). */
 void vd_set_port_state(struct vd *vd, uint32_t device, bool up);
 void vd_stats(const struct vd *vd, struct vd_stats *stats);
+
+/* An access to a client's memory that a thread is in. Such an access may wait for as long as the file system wants
+ * that the memory is mapped from, so somebody has to watch. */
+struct vd_access {
+	uint64_t number;          /* of this access; never 0 */
+	pid_t pid;
+	uid_t uid;
+};
+
+/* What worker `who` is in now; the number of workers stands for the main thread. False: nothing. For any thread. */
+bool vd_access_now(const struct vd *vd, uint32_t who, struct vd_access *access);
+/* Ends all sessions of a user and refuses it new ones for a minute. Returns how many there were. */
+uint32_t vd_shut_out(struct vd *vd, uid_t uid);
 
 /* ---- worker side ---- */
 

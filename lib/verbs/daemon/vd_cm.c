@@ -178,8 +178,10 @@ void vd_cm_id_free(struct vd_cm_id *id)
 	struct vd *vd = id->session->vd;
 
 	vd_resolve_cancel(vd, id);
-	if (id->step == VD_CM_LISTENING)
+	if (id->step == VD_CM_LISTENING) {
 		vd->stats.cm_listeners--;
+		vd_discharge(id->session, VD_RES_LISTENERS, 1);
+	}
 	/* Tells the peer what it has to know: REJ or DREQ. */
 	if (id->cm != NULL)
 		cm_id_destroy(vd->cm->cm, id->cm, vd_now(vd));

@@ -211,12 +211,32 @@ int vd_op_cm_bind(
 	return 0;
 }
 
+static int start_listening(struct vd_cm_id *id, uint32_t backlog)
+{
+	struct vd *vd = id->session->vd;
+	struct cm *cm = vd->cm->cm;
+	int err;
+
+	id->cm = cm_id_create(cm, id);
+	if (id->cm == NULL)
+		return -ENOMEM;
+	err = cm_listen(cm, id->cm, cm_service_id(id->ps, id->src_port),
+		vd_cm_is_any(&id->src) ? NULL : &id->src, NULL,
+		backlog > MAX_BACKLOG ? MAX_BACKLOG : backlog);
+	if (err != 0) {
+		cm_id_destroy(cm, id->cm, vd_now(vd));
+		id->cm = NULL;
+		return err;
+	}
+	id->step = VD_CM_LISTENING;
+	vd->stats.cm_listeners++;
+	return 0;
+}
+
 int vd_op_cm_listen(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_bind.id);
-	struct cm *cm = session->vd->cm->cm;
-	uint32_t backlog = request->cm_bind.backlog;
 	int err;
 
 	(void)answer;
@@ -227,20 +247,13 @@ int vd_op_cm_listen(
 		if (err != 0)
 			return err;
 	}
-	id->cm = cm_id_create(cm, id);
-	if (id->cm == NULL)
-		return -ENOMEM;
-	err = cm_listen(cm, id->cm, cm_service_id(id->ps, id->src_port),
-		vd_cm_is_any(&id->src) ? NULL : &id->src, NULL,
-		backlog > MAX_BACKLOG ? MAX_BACKLOG : backlog);
-	if (err != 0) {
-		cm_id_destroy(cm, id->cm, vd_now(session->vd));
-		id->cm = NULL;
+	err = vd_charge(session, VD_RES_LISTENERS, 1);
+	if (err != 0)
 		return err;
-	}
-	id->step = VD_CM_LISTENING;
-	session->vd->stats.cm_listeners++;
-	return 0;
+	err = start_listening(id, request->cm_bind.backlog);
+	if (err != 0)
+		vd_discharge(session, VD_RES_LISTENERS, 1);
+	return err;
 }
 
 /* ---- resolution ---- */

@@ -32,7 +32,7 @@ static void free_join(struct vd_cm_id *id, struct vd_cm_join *join)
 {
 	TAILQ_REMOVE(&id->joins, join, link);
 	vd_group_put(id->session->vd, join->group);
-	id->session->n_members--;
+	vd_discharge(id->session, VD_RES_GROUPS, 1);
 	free(join);
 }
 
@@ -52,20 +52,26 @@ static int add_join(struct vd_cm_id *id, const struct wire_addr *addr)
 
 	if (find_join(id, addr) != NULL)
 		return -EADDRINUSE;
-	if (session->n_members >= session->vd->limits.max_groups)
-		return -ENOMEM;
+	err = vd_charge(session, VD_RES_GROUPS, 1);
+	if (err != 0)
+		return err;
 	join = calloc(1, sizeof(*join));
-	if (join == NULL)
-		return -ENOMEM;
+	if (join == NULL) {
+		err = -ENOMEM;
+		goto discharge;
+	}
 	join->addr = *addr;
 	err = vd_group_get(session->vd, id->device, addr, &join->group);
-	if (err != 0) {
-		free(join);
-		return err;
-	}
+	if (err != 0)
+		goto free_join;
 	TAILQ_INSERT_TAIL(&id->joins, join, link);
-	session->n_members++;
 	return 0;
+
+free_join:
+	free(join);
+discharge:
+	vd_discharge(session, VD_RES_GROUPS, 1);
+	return err;
 }
 
 int vd_op_cm_join_mcast(

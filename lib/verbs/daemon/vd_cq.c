@@ -97,7 +97,7 @@ int vd_op_create_cq(
 		return -ENOMEM;
 	cq->session = session;
 	cq->channel = channel;
-	err = vd_shm_alloc(&session->shm, ring_bytes(depth), &cq->offset);
+	err = vd_ring_alloc(session, ring_bytes(depth), &cq->offset);
 	if (err != 0)
 		goto free_cq;
 	err = vd_table_add(&session->cqs, cq, &cq->handle);
@@ -117,7 +117,7 @@ int vd_op_create_cq(
 	return 0;
 
 free_ring:
-	vd_shm_free(&session->shm, cq->offset);
+	vd_ring_free(session, cq->offset);
 free_cq:
 	free(cq);
 	return err;
@@ -158,15 +158,15 @@ int vd_op_resize_cq(
 
 	if (cq == NULL || call.depth == 0)
 		return -EINVAL;
-	err = vd_shm_alloc(&session->shm, ring_bytes(call.depth), &call.offset);
+	err = vd_ring_alloc(session, ring_bytes(call.depth), &call.offset);
 	if (err != 0)
 		return err;
 	vd_call(session, resize_call, &call);
 	if (call.err != 0) {
-		vd_shm_free(&session->shm, call.offset);
+		vd_ring_free(session, call.offset);
 		return call.err;
 	}
-	vd_shm_free(&session->shm, cq->offset);
+	vd_ring_free(session, cq->offset);
 	cq->offset = call.offset;
 	answer->reply.cq.handle = cq->handle;
 	answer->reply.cq.depth = call.depth;
@@ -195,7 +195,7 @@ int vd_op_destroy_cq(
 		return -EBUSY;
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->cqs, cq->handle);
-	vd_shm_free(&session->shm, cq->offset);
+	vd_ring_free(session, cq->offset);
 	if (cq->channel != NULL)
 		cq->channel->refs--;
 	session->vd->stats.cqs--;

@@ -67,33 +67,34 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 {
 	const struct vd_device *dev = &vd->devices[device];
 	const struct vd_limits *limits = &vd->limits;
+	uint64_t bytes = vd_limit(vd, VD_RES_REGISTERED_BYTES);
 
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->name, dev->name, sizeof(attr->name));
 	memcpy(attr->netdev, dev->netdev, sizeof(attr->netdev));
 	memcpy(attr->mac, dev->mac, sizeof(attr->mac));
 	attr->node_guid = node_guid(dev->mac);
-	attr->max_mr_bytes = MAX_MR_BYTES;
-	attr->max_qp = limits->max_qps;
+	attr->max_mr_bytes = bytes < MAX_MR_BYTES ? bytes : MAX_MR_BYTES;
+	attr->max_qp = (uint32_t)vd_limit(vd, VD_RES_QPS);
 	attr->max_send_wr = limits->max_send_wr;
 	attr->max_recv_wr = limits->max_recv_wr;
 	attr->max_qp_wr = limits->max_send_wr < limits->max_recv_wr ? limits->max_send_wr
 								    : limits->max_recv_wr;
 	attr->max_sge = limits->max_sge;
-	attr->max_cq = limits->max_cqs;
-	attr->max_srq = limits->max_srqs;
+	attr->max_cq = (uint32_t)vd_limit(vd, VD_RES_CQS);
+	attr->max_srq = (uint32_t)vd_limit(vd, VD_RES_SRQS);
 	attr->max_srq_wr = limits->max_srq_wr;
 	attr->max_srq_sge = limits->max_sge;
 	attr->cap_flags = CAP_FLAGS;
 	attr->max_cqe = limits->max_cqe;
-	attr->max_mr = limits->max_mrs;
+	attr->max_mr = (uint32_t)vd_limit(vd, VD_RES_MRS);
 	if (vd->env.join_group != NULL) {
-		attr->max_mcast_grp = limits->max_groups;
-		attr->max_mcast_qp_attach = limits->max_groups;
+		attr->max_mcast_grp = (uint32_t)vd_limit(vd, VD_RES_GROUPS);
+		attr->max_mcast_qp_attach = (uint32_t)vd_limit(vd, VD_RES_GROUPS);
 	}
-	attr->max_mw = limits->max_mws;
-	attr->max_pd = limits->max_pds;
-	attr->max_ah = limits->max_ahs;
+	attr->max_mw = (uint32_t)vd_limit(vd, VD_RES_MWS);
+	attr->max_pd = (uint32_t)vd_limit(vd, VD_RES_PDS);
+	attr->max_ah = (uint32_t)vd_limit(vd, VD_RES_AHS);
 	attr->max_qp_rd_atomic = limits->max_rd_atomic;
 	attr->max_qp_init_rd_atomic = limits->max_rd_atomic;
 	attr->max_inline_bytes = limits->max_inline_bytes;

@@ -32,18 +32,67 @@ TAILQ_HEAD(vd_groups, vd_group);
 TAILQ_HEAD(vd_qp_members, vd_member);
 LIST_HEAD(vd_members, vd_member);
 
+/* ---- vd_user.c: what is counted and limited, for each session and for each user ---- */
+
+enum vd_resource {
+	VD_RES_SESSIONS,
+	VD_RES_PDS,
+	VD_RES_MRS,
+	VD_RES_MWS,
+	VD_RES_CQS,
+	VD_RES_SRQS,
+	VD_RES_QPS,
+	VD_RES_AHS,
+	VD_RES_GROUPS,
+	VD_RES_CHANNELS,
+	VD_RES_CM_IDS,
+	VD_RES_LISTENERS,
+	VD_RES_REGISTERED_BYTES,
+	VD_RES_RING_BYTES,
+	VD_RES_COUNT
+};
+
+struct vd_session;
+
+struct vd_user {
+	LIST_ENTRY(vd_user) link;
+	uid_t uid;
+	uint32_t n_sessions;
+	uint64_t used[VD_RES_COUNT];
+	uint64_t logged_ns[VD_RES_COUNT]; /* when each limit was last in the log; 0: never */
+	uint64_t last_logged_ns;          /* the latest of them */
+	uint64_t refused_until_ns;
+};
+LIST_HEAD(vd_users, vd_user);
+
+/* A session of its uid begins. -EAGAIN: too many, -EACCES: the user is refused for now, -ENOMEM. */
+int vd_user_enter(struct vd_session *session);
+/* It ends, with all that is still charged to it. */
+void vd_user_leave(struct vd_session *session);
+void vd_users_free(struct vd *vd);
+/* -ENOMEM: more than the client or its user may have; that is logged and counted. */
+int vd_charge(struct vd_session *session, enum vd_resource res, uint64_t n);
+void vd_discharge(struct vd_session *session, enum vd_resource res, uint64_t n);
+/* The most a client could have. */
+uint64_t vd_limit(const struct vd *vd, enum vd_resource res);
+/* vd->limits stand. */
+void vd_set_user_limits(struct vd *vd, const struct vd_user_limits *limits);
+
 /* ---- vd_table.c: handles. Index in the low half, generation in the high half: a stale one is
  * refused. */
 
 struct vd_table {
+	struct vd_session *session;
+	enum vd_resource res; /* what each object is charged as */
 	void **objs;
 	uint16_t *gens;
 	uint32_t cap, limit, live, next;
 };
 
-void vd_table_init(struct vd_table *table, uint32_t limit);
+void vd_table_init(struct vd_table *table, struct vd_session *session, enum vd_resource res);
+/* Objects that are left stay charged: they go with the session. */
 void vd_table_fini(struct vd_table *table);
-/* -ENOMEM: full. */
+/* -ENOMEM: full, or at a limit. */
 int vd_table_add(struct vd_table *table, void *obj, uint32_t *handle);
 void *vd_table_get(const struct vd_table *table, uint32_t handle);
 void vd_table_del(struct vd_table *table, uint32_t handle);
@@ -75,7 +124,8 @@ int vd_shm_create(struct vd_shm *shm, uint64_t bytes, int *fd);
 void vd_shm_destroy(struct vd_shm *shm);
 /* Zeroed whole pages; -ENOMEM. */
 int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset);
-void vd_shm_free(struct vd_shm *shm, uint64_t offset);
+/* Returns how many bytes became free. */
+uint64_t vd_shm_free(struct vd_shm *shm, uint64_t offset);
 
 static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
 {
@@ -134,6 +184,7 @@ struct vd_map {
 
 struct vd_mr {
 	uint32_t handle, key;
+	uint64_t bytes;
 	struct vd_pd *pd;
 	bool on_demand; /* need not be mapped before it is used */
 	struct vd_map *map; /* NULL: reached by system call */
@@ -283,10 +334,11 @@ struct vd_session {
 	struct vd_watch sock, process;
 	pid_t pid;
 	uid_t uid;
+	struct vd_user *user;
+	uint64_t used[VD_RES_COUNT];
 	int mem_fd, wake_fd, async_fd;
 	uint32_t worker, device;
 	struct vd_shm shm;
-	uint32_t n_members;
 	uint32_t n_maps;
 	uint64_t mapped_bytes;
 	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, xrcds, cm_channels, cm_ids;
@@ -296,6 +348,27 @@ struct vd_session {
 	uint32_t bell_words;            /* words of doorbell[] that may have a QP */
 };
 TAILQ_HEAD(vd_sessions, vd_session);
+
+/* See struct vd_access. Written by the thread whose access it is. */
+struct vd_reach {
+	_Atomic uint64_t seq; /* odd: in an access */
+	_Atomic pid_t pid;
+	_Atomic uid_t uid;
+};
+
+static inline void vd_reach_begin(struct vd_reach *reach, const struct vd_session *session)
+{
+	atomic_store_explicit(&reach->pid, session->pid, memory_order_relaxed);
+	atomic_store_explicit(&reach->uid, session->uid, memory_order_relaxed);
+	atomic_store_explicit(&reach->seq, atomic_load_explicit(&reach->seq, memory_order_relaxed) + 1,
+		memory_order_release);
+}
+
+static inline void vd_reach_end(struct vd_reach *reach)
+{
+	atomic_store_explicit(&reach->seq, atomic_load_explicit(&reach->seq, memory_order_relaxed) + 1,
+		memory_order_release);
+}
 
 struct vd_worker_counters { /* written by the worker, read by the main thread */
 	_Atomic uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
@@ -314,12 +387,15 @@ struct vd_worker {
 	struct vd_qps broken;
 	struct vd_members members[VD_MEMBER_BUCKETS]; /* by group */
 	struct vd_worker_counters counters;
+	struct vd_reach reach;
 };
 
 struct vd {
 	struct vd_env env;
 	void *env_arg;
 	struct vd_limits limits;
+	uint64_t client_limit[VD_RES_COUNT], user_limit[VD_RES_COUNT];
+	struct vd_users users;
 	char socket_path[108];
 	bool socket_made;
 	uint32_t n_workers, n_devices, next_worker;
@@ -332,6 +408,7 @@ struct vd {
 	uint8_t *slots_used; /* max_sessions */
 	uint32_t n_maps;
 	struct vd_memfds memfds;
+	struct vd_reach reach;
 	struct vd_resolvings resolvings;
 	struct vd_groups groups;
 	struct vd_xrcds xrcds;
@@ -349,7 +426,11 @@ void vd_watch_mod(struct vd *vd, struct vd_watch *watch, uint32_t events);
 /* Also closes the descriptor. */
 void vd_watch_del(struct vd *vd, struct vd_watch *watch);
 uint64_t vd_random(struct vd *vd);
+/* So many lines in ten seconds, whoever causes them. */
 void vd_logf(struct vd *vd, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* For what is rare by itself. */
+void vd_logf_rare(struct vd *vd, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static inline void vd_call(struct vd_session *session, void (*fn)(void *arg), void *arg)
@@ -457,6 +538,9 @@ void vd_xrcd_put(struct vd *vd, struct vd_xrcd *xrcd);
 /* ---- vd_qp.c ---- */
 /* Slots for that many work requests. */
 uint32_t vd_ring_depth(uint32_t n);
+/* Shared memory for a queue, charged to the session. */
+int vd_ring_alloc(struct vd_session *session, uint64_t bytes, uint64_t *offset);
+void vd_ring_free(struct vd_session *session, uint64_t offset);
 void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset);
 
 /* ---- vd_cm.c ---- */

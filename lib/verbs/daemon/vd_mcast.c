@@ -133,7 +133,7 @@ static void free_member(struct vd_session *session, struct vd_member *member)
 {
 	TAILQ_REMOVE(&member->qp->members, member, qp_link);
 	vd_group_put(session->vd, member->group);
-	session->n_members--;
+	vd_discharge(session, VD_RES_GROUPS, 1);
 	session->vd->stats.members--;
 	free(member);
 }
@@ -159,23 +159,29 @@ int vd_op_attach_mcast(
 		return -EINVAL;
 	if (find_member(qp, request->mcast.gid) != NULL)
 		return 0;
-	if (session->n_members >= session->vd->limits.max_groups)
-		return -ENOMEM;
+	err = vd_charge(session, VD_RES_GROUPS, 1);
+	if (err != 0)
+		return err;
 	call.member = calloc(1, sizeof(*call.member));
-	if (call.member == NULL)
-		return -ENOMEM;
+	if (call.member == NULL) {
+		err = -ENOMEM;
+		goto discharge;
+	}
 	memcpy(addr.b, request->mcast.gid, sizeof(addr.b));
 	err = vd_group_get(session->vd, session->device, &addr, &call.member->group);
-	if (err != 0) {
-		free(call.member);
-		return err;
-	}
+	if (err != 0)
+		goto free_member;
 	call.member->qp = qp;
 	TAILQ_INSERT_TAIL(&qp->members, call.member, qp_link);
-	session->n_members++;
 	session->vd->stats.members++;
 	vd_call(session, add_call, &call);
 	return 0;
+
+free_member:
+	free(call.member);
+discharge:
+	vd_discharge(session, VD_RES_GROUPS, 1);
+	return err;
 }
 
 int vd_op_detach_mcast(

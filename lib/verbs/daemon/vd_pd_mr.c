@@ -77,11 +77,15 @@ static bool is_mapped(struct vd_session *session, uint64_t addr, uint64_t bytes)
 {
 	uint64_t last = addr + (bytes - 1);
 	uint8_t byte;
+	bool ok;
 
 	if (last < addr || last > INT64_MAX)
 		return false;
-	return pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 &&
-	       pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
+	vd_reach_begin(&session->vd->reach, session);
+	ok = pread(session->mem_fd, &byte, 1, (off_t)addr) == 1 &&
+	     pread(session->mem_fd, &byte, 1, (off_t)last) == 1;
+	vd_reach_end(&session->vd->reach);
+	return ok;
 }
 
 static int check_access(uint32_t access)
@@ -107,6 +111,12 @@ static int reach(struct vd_session *session, const struct vc_request *request, s
 	if ((request->reg_mr.access & ACCESS_ON_DEMAND) != 0)
 		return 0;
 	return is_mapped(session, request->reg_mr.addr, request->reg_mr.bytes) ? 0 : -EFAULT;
+}
+
+/* What of the limit of registered bytes a region takes. Memory on demand may be all of a process, used or not. */
+static uint64_t charge_of(const struct vd_mr *mr)
+{
+	return mr->on_demand ? 0 : mr->bytes;
 }
 
 static void count_mr(struct vd_session *session, const struct vc_request *request, const struct vd_mr *mr)
@@ -138,13 +148,21 @@ static int make_mr(struct vd_session *session, const struct vc_request *request,
 
 	if (err != 0)
 		return err;
+	err = vd_charge(session, VD_RES_REGISTERED_BYTES, charge_of(mr));
+	if (err != 0)
+		goto unmap;
 	vd_call(session, mr_create_call, &call);
-	if (call.err != 0) {
-		vd_map_free(session, mr->map);
-		return call.err;
-	}
+	err = call.err;
+	if (err != 0)
+		goto discharge;
 	mr->key = call.key;
 	return 0;
+
+discharge:
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(mr));
+unmap:
+	vd_map_free(session, mr->map);
+	return err;
 }
 
 int vd_op_reg_mr(
@@ -162,6 +180,8 @@ int vd_op_reg_mr(
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
+	mr->bytes = request->reg_mr.bytes;
+	mr->on_demand = (request->reg_mr.access & ACCESS_ON_DEMAND) != 0;
 	err = vd_table_add(&session->mrs, mr, &mr->handle);
 	if (err != 0)
 		goto free_mr;
@@ -169,7 +189,6 @@ int vd_op_reg_mr(
 	if (err != 0)
 		goto del_handle;
 	mr->pd = pd;
-	mr->on_demand = (request->reg_mr.access & ACCESS_ON_DEMAND) != 0;
 	pd->refs++;
 	count_mr(session, request, mr);
 	answer->reply.mr.handle = mr->handle;
@@ -217,16 +236,28 @@ static int check_change(struct vd_session *session, const struct vd_mr *mr, cons
 		       : -EFAULT;
 }
 
+/* The region as it will be, as far as the limits are concerned. */
+static struct vd_mr after_change(const struct vd_mr *mr, const struct vc_request *request)
+{
+	struct vd_mr next = *mr;
+
+	if ((request->rereg_mr.flags & TP_MR_TRANSLATION) != 0)
+		next.bytes = request->rereg_mr.bytes;
+	if ((request->rereg_mr.flags & TP_MR_ACCESS) != 0)
+		next.on_demand = (request->rereg_mr.access & ACCESS_ON_DEMAND) != 0;
+	return next;
+}
+
 static void changed(
 	struct vd_session *session, struct vd_mr *mr, struct vd_pd *pd, const struct vc_request *request)
 {
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(mr));
+	*mr = after_change(mr, request);
 	/* Other memory is reached by system call: it is not offered with this request. */
 	if ((request->rereg_mr.flags & TP_MR_TRANSLATION) != 0) {
 		vd_map_free(session, mr->map);
 		mr->map = NULL;
 	}
-	if ((request->rereg_mr.flags & TP_MR_ACCESS) != 0)
-		mr->on_demand = (request->rereg_mr.access & ACCESS_ON_DEMAND) != 0;
 	if ((request->rereg_mr.flags & TP_MR_PD) == 0)
 		return;
 	mr->pd->refs--;
@@ -241,11 +272,16 @@ int vd_op_rereg_mr(
 	struct vd_pd *pd = vd_table_get(&session->pds, request->rereg_mr.pd);
 	struct mr_call call = {.session = session, .changes = request->rereg_mr.flags};
 	bool zero_based = (request->rereg_mr.access & TP_ACCESS_ZERO_BASED) != 0;
+	struct vd_mr next;
 	int err;
 
 	if (mr == NULL)
 		return -EINVAL;
 	err = check_change(session, mr, pd, request);
+	if (err != 0)
+		return err;
+	next = after_change(mr, request);
+	err = vd_charge(session, VD_RES_REGISTERED_BYTES, charge_of(&next));
 	if (err != 0)
 		return err;
 	call.key = mr->key;
@@ -258,8 +294,10 @@ int vd_op_rereg_mr(
 		.as = session,
 	};
 	vd_call(session, mr_change_call, &call);
-	if (call.err != 0)
+	if (call.err != 0) {
+		vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(&next));
 		return call.err; /* -EBUSY: windows are bound to it */
+	}
 	changed(session, mr, pd, request);
 	answer->reply.mr.handle = mr->handle;
 	answer->reply.mr.key = mr->key;
@@ -281,6 +319,7 @@ int vd_op_dereg_mr(
 		return call.err; /* -EBUSY: windows are bound to it */
 	vd_map_free(session, mr->map);
 	vd_table_del(&session->mrs, mr->handle);
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(mr));
 	mr->pd->refs--;
 	session->vd->stats.mrs--;
 	free(mr);

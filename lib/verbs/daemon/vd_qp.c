@@ -69,7 +69,7 @@ static int check_create(const struct vd_session *session, const struct vc_reques
 
 static int alloc_ring(struct vd_session *session, struct vd_ring *ring, uint64_t *offset)
 {
-	int err = vd_shm_alloc(&session->shm,
+	int err = vd_ring_alloc(session,
 		sizeof(struct vc_queue) + (uint64_t)ring->depth * ring->slot_bytes, offset);
 
 	if (err == 0)
@@ -84,9 +84,9 @@ static bool has_rq(const struct vd_qp *qp)
 
 static void free_rings(struct vd_qp *qp)
 {
-	vd_shm_free(&qp->session->shm, qp->sq_offset);
+	vd_ring_free(qp->session, qp->sq_offset);
 	if (has_rq(qp))
-		vd_shm_free(&qp->session->shm, qp->rq_offset);
+		vd_ring_free(qp->session, qp->rq_offset);
 }
 
 static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
@@ -97,7 +97,7 @@ static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 		return err;
 	err = alloc_ring(session, &qp->rq, &qp->rq_offset);
 	if (err != 0)
-		vd_shm_free(&session->shm, qp->sq_offset);
+		vd_ring_free(session, qp->sq_offset);
 	return err;
 }
 

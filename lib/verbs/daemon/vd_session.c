@@ -338,19 +338,17 @@ static int watch_wakeups(struct vd_session *session)
 
 static void session_tables(struct vd_session *session)
 {
-	const struct vd_limits *limits = &session->vd->limits;
-
-	vd_table_init(&session->pds, limits->max_pds);
-	vd_table_init(&session->mrs, limits->max_mrs);
-	vd_table_init(&session->mws, limits->max_mws);
-	vd_table_init(&session->cqs, limits->max_cqs);
-	vd_table_init(&session->srqs, limits->max_srqs);
-	vd_table_init(&session->qps, limits->max_qps);
-	vd_table_init(&session->xrcds, limits->max_pds);
-	vd_table_init(&session->ahs, limits->max_ahs);
-	vd_table_init(&session->comp_channels, limits->max_channels);
-	vd_table_init(&session->cm_channels, limits->max_channels);
-	vd_table_init(&session->cm_ids, limits->max_cm_ids);
+	vd_table_init(&session->pds, session, VD_RES_PDS);
+	vd_table_init(&session->mrs, session, VD_RES_MRS);
+	vd_table_init(&session->mws, session, VD_RES_MWS);
+	vd_table_init(&session->cqs, session, VD_RES_CQS);
+	vd_table_init(&session->srqs, session, VD_RES_SRQS);
+	vd_table_init(&session->qps, session, VD_RES_QPS);
+	vd_table_init(&session->xrcds, session, VD_RES_PDS);
+	vd_table_init(&session->ahs, session, VD_RES_AHS);
+	vd_table_init(&session->comp_channels, session, VD_RES_CHANNELS);
+	vd_table_init(&session->cm_channels, session, VD_RES_CHANNELS);
+	vd_table_init(&session->cm_ids, session, VD_RES_CM_IDS);
 }
 
 static int hello_verbs(
@@ -419,7 +417,7 @@ static int find_slot(struct vd *vd, uint32_t *slot)
 			return 0;
 		}
 	}
-	return -EUSERS;
+	return -EAGAIN;
 }
 
 /* A descriptor of the process at the other end, and who it is. */
@@ -446,6 +444,14 @@ static int identify(struct vd_session *session)
 	return 0;
 }
 
+/* Whatever it asks first, this is the answer: programs then know why. */
+static void tell_refusal(int fd, int err)
+{
+	const struct vc_reply reply = {.op = VC_REFUSED, .status = err};
+
+	(void)send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static int session_start(struct vd *vd, int fd)
 {
 	struct vd_session *session = calloc(1, sizeof(*session));
@@ -460,14 +466,18 @@ static int session_start(struct vd *vd, int fd)
 	session->sock = (struct vd_watch){.fd = fd, .ready = sock_ready, .arg = session};
 	session->process = (struct vd_watch){.fd = -1, .ready = process_ready, .arg = session};
 	session_tables(session);
-	err = find_slot(vd, &session->slot);
+	err = identify(session);
 	if (err == 0)
-		err = identify(session);
+		err = vd_user_enter(session);
+	if (err == 0)
+		err = find_slot(vd, &session->slot);
 	if (err == 0)
 		err = vd_watch_add(vd, &session->sock, EPOLLIN);
 	if (err == 0)
 		err = vd_watch_add(vd, &session->process, EPOLLIN);
 	if (err != 0) {
+		tell_refusal(fd, err);
+		vd_user_leave(session);
 		vd_watch_del(vd, &session->sock);
 		vd_watch_del(vd, &session->process);
 		free(session);
@@ -546,5 +556,6 @@ void vd_session_kill(struct vd_session *session)
 	vd_shm_destroy(&session->shm);
 	vd->slots_used[session->slot] = 0;
 	vd->stats.sessions--;
+	vd_user_leave(session);
 	free(session);
 }

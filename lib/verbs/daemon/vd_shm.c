@@ -120,9 +120,10 @@ int vd_shm_alloc(struct vd_shm *shm, uint64_t bytes, uint64_t *offset)
 	return 0;
 }
 
-void vd_shm_free(struct vd_shm *shm, uint64_t offset)
+uint64_t vd_shm_free(struct vd_shm *shm, uint64_t offset)
 {
 	struct vd_extent *extent;
+	uint64_t bytes;
 
 	TAILQ_FOREACH(extent, &shm->used, link)
 	{
@@ -130,10 +131,31 @@ void vd_shm_free(struct vd_shm *shm, uint64_t offset)
 			break;
 	}
 	if (extent == NULL)
-		return;
+		return 0;
+	bytes = extent->bytes;
 	/* Gives the pages back; when that fails they only stay resident. */
 	(void)madvise(shm->base + extent->offset, extent->bytes, MADV_REMOVE);
 	TAILQ_REMOVE(&shm->used, extent, link);
-	shm->used_bytes -= extent->bytes;
+	shm->used_bytes -= bytes;
 	free(extent);
+	return bytes;
+}
+
+/* ---- queues, charged to who has them ---- */
+
+int vd_ring_alloc(struct vd_session *session, uint64_t bytes, uint64_t *offset)
+{
+	int err = vd_charge(session, VD_RES_RING_BYTES, round_page(bytes));
+
+	if (err != 0)
+		return err;
+	err = vd_shm_alloc(&session->shm, bytes, offset);
+	if (err != 0)
+		vd_discharge(session, VD_RES_RING_BYTES, round_page(bytes));
+	return err;
+}
+
+void vd_ring_free(struct vd_session *session, uint64_t offset)
+{
+	vd_discharge(session, VD_RES_RING_BYTES, vd_shm_free(&session->shm, offset));
 }

@@ -14,13 +14,12 @@ struct srq_call {
 
 static int alloc_ring(struct vd_srq *srq)
 {
-	struct vd_shm *shm = &srq->session->shm;
-	int err = vd_shm_alloc(shm,
+	int err = vd_ring_alloc(srq->session,
 		sizeof(struct vc_queue) + (uint64_t)srq->ring.depth * srq->ring.slot_bytes,
 		&srq->offset);
 
 	if (err == 0)
-		vd_ring_place(&srq->ring, shm, srq->offset);
+		vd_ring_place(&srq->ring, &srq->session->shm, srq->offset);
 	return err;
 }
 
@@ -131,7 +130,7 @@ int vd_op_create_srq(
 	return 0;
 
 free_ring:
-	vd_shm_free(&session->shm, srq->offset);
+	vd_ring_free(session, srq->offset);
 del_handle:
 	vd_table_del(&session->srqs, srq->handle);
 free_srq:
@@ -189,7 +188,7 @@ static void modify_call(void *arg)
 
 static int resize(struct vd_srq *srq, uint32_t max_wr, struct srq_call *call)
 {
-	struct vd_shm *shm = &srq->session->shm;
+	struct vd_session *session = srq->session;
 	uint64_t offset;
 	int err;
 
@@ -197,17 +196,17 @@ static int resize(struct vd_srq *srq, uint32_t max_wr, struct srq_call *call)
 	call->ring.slot_bytes = srq->ring.slot_bytes;
 	if ((call->mask & IBV_SRQ_LIMIT) != 0 && call->limit > call->ring.depth)
 		return -EINVAL;
-	err = vd_shm_alloc(shm, sizeof(struct vc_queue) + (uint64_t)call->ring.depth * call->ring.slot_bytes,
-		&offset);
+	err = vd_ring_alloc(session,
+		sizeof(struct vc_queue) + (uint64_t)call->ring.depth * call->ring.slot_bytes, &offset);
 	if (err != 0)
 		return err;
-	vd_ring_place(&call->ring, shm, offset);
-	vd_call(srq->session, modify_call, call);
+	vd_ring_place(&call->ring, &session->shm, offset);
+	vd_call(session, modify_call, call);
 	if (call->err != 0) {
-		vd_shm_free(shm, offset);
+		vd_ring_free(session, offset);
 		return call->err;
 	}
-	vd_shm_free(shm, srq->offset);
+	vd_ring_free(session, srq->offset);
 	srq->offset = offset;
 	return 0;
 }
@@ -277,7 +276,7 @@ int vd_op_destroy_srq(
 		return -EBUSY;
 	vd_call(session, destroy_call, &call);
 	vd_table_del(&session->srqs, srq->handle);
-	vd_shm_free(&session->shm, srq->offset);
+	vd_ring_free(session, srq->offset);
 	count_parts(srq, UINT32_MAX);
 	session->vd->stats.srqs--;
 	free(srq);

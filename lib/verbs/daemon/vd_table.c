@@ -6,10 +6,14 @@
 
 #define MAX_OBJS 0xfffeu
 
-void vd_table_init(struct vd_table *table, uint32_t limit)
+void vd_table_init(struct vd_table *table, struct vd_session *session, enum vd_resource res)
 {
+	uint64_t limit = session->vd->client_limit[res];
+
 	memset(table, 0, sizeof(*table));
-	table->limit = limit < MAX_OBJS ? limit : MAX_OBJS;
+	table->session = session;
+	table->res = res;
+	table->limit = limit < MAX_OBJS ? (uint32_t)limit : MAX_OBJS;
 }
 
 void vd_table_fini(struct vd_table *table)
@@ -46,10 +50,15 @@ static int grow(struct vd_table *table)
 
 int vd_table_add(struct vd_table *table, void *obj, uint32_t *handle)
 {
+	int err = vd_charge(table->session, table->res, 1);
 	uint32_t i;
 
-	if (table->live == table->cap && grow(table) != 0)
-		return -ENOMEM;
+	if (err == 0 && table->live == table->cap && grow(table) != 0) {
+		vd_discharge(table->session, table->res, 1);
+		err = -ENOMEM;
+	}
+	if (err != 0)
+		return err;
 	/* Next fit: a freed place rests as long as possible. */
 	for (i = table->next % table->cap; table->objs[i] != NULL; i = (i + 1) % table->cap)
 		;
@@ -78,6 +87,7 @@ void vd_table_del(struct vd_table *table, uint32_t handle)
 	table->objs[i] = NULL;
 	table->gens[i]++;
 	table->live--;
+	vd_discharge(table->session, table->res, 1);
 }
 
 void *vd_table_next(const struct vd_table *table, uint32_t *i)

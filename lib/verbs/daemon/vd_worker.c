@@ -33,8 +33,10 @@ static void count(_Atomic uint64_t *counter)
 static int mem_read(void *env, void *as, uint64_t va, void *dst, size_t bytes)
 {
 	const struct vd_session *session = as;
+	struct vd_reach *reach = &worker_of(env)->reach;
 	uint8_t *to = dst;
 
+	vd_reach_begin(reach, session);
 	while (bytes > 0 && va <= INT64_MAX) {
 		ssize_t n = pread(session->mem_fd, to, bytes, (off_t)va);
 
@@ -46,6 +48,7 @@ static int mem_read(void *env, void *as, uint64_t va, void *dst, size_t bytes)
 		va += (uint64_t)n;
 		bytes -= (size_t)n;
 	}
+	vd_reach_end(reach);
 	if (bytes == 0)
 		return 0;
 	count(&worker_of(env)->counters.copy_faults);
@@ -55,8 +58,10 @@ static int mem_read(void *env, void *as, uint64_t va, void *dst, size_t bytes)
 static int mem_write(void *env, void *as, uint64_t va, const void *src, size_t bytes)
 {
 	const struct vd_session *session = as;
+	struct vd_reach *reach = &worker_of(env)->reach;
 	const uint8_t *from = src;
 
+	vd_reach_begin(reach, session);
 	while (bytes > 0 && va <= INT64_MAX) {
 		ssize_t n = pwrite(session->mem_fd, from, bytes, (off_t)va);
 
@@ -68,6 +73,7 @@ static int mem_write(void *env, void *as, uint64_t va, const void *src, size_t b
 		va += (uint64_t)n;
 		bytes -= (size_t)n;
 	}
+	vd_reach_end(reach);
 	if (bytes == 0)
 		return 0;
 	count(&worker_of(env)->counters.copy_faults);

@@ -605,16 +605,26 @@ static void test_fork(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The daemon dies: waiting ends with an error, all can be destroyed, and a new daemon is found. */
+/* Each id of a channel is told once that its device has gone. */
+static void expect_removal(struct rdma_event_channel *channel, const struct rdma_cm_id *id)
+{
+	struct rdma_cm_event *event = expect(channel, RDMA_CM_EVENT_DEVICE_REMOVAL);
+
+	assert_ptr_equal(event->id, id);
+	assert_int_equal(event->status, -EIO);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	assert_int_equal(errno, EIO);
+}
+
+/* The daemon dies: whoever waits is told, all can be destroyed, and a new daemon is found. */
 static void test_daemon_dies(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = resolved(channel);
-	struct rdma_cm_event *event;
 
 	fake_stop(*state);
-	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
-	assert_int_equal(errno, EIO);
+	expect_removal(channel, id);
 	assert_int_equal(rdma_connect(id, NULL), -1);
 	assert_int_equal(rdma_destroy_id(id), 0);
 	rdma_destroy_event_channel(channel);

@@ -101,6 +101,10 @@ static const struct bad bad_cases[] = {
 	{EAL "workers = ( { lcore = 1; cpus = \"1,\"; } );\n" PORTS DEVICES, 2, "must be CPU numbers", 1},
 	{EAL WORKERS PORTS DEVICES "control = { mode = \"rw\"; };\n", 5, "must be a file mode like", 1},
 	{EAL WORKERS PORTS DEVICES "control = { mode = \"0800\"; };\n", 5, "must be a file mode like", 1},
+	{EAL WORKERS PORTS DEVICES "control = {\n group = \"no-such-group\"; };\n", 6,
+		"control.group: \"no-such-group\" is wrong, must be the name of a group of this system, or a number", 1},
+	{EAL WORKERS PORTS DEVICES "control = { group = \"4294967295\"; };\n", 5, "must be the name of a group", 1},
+	{EAL WORKERS PORTS DEVICES "user_limits = { max_qps = 0; };\n", 5, "must be 1 to 1048576", 1},
 	{EAL WORKERS PORTS DEVICES "control = { socket = \"\"; };\n", 5, "must be a text that is not empty", 1},
 	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.300\" ];"), 4,
 		"devices[0].addresses[0]: \"10.0.0.300\" is wrong, must be an address like", 1},
@@ -238,7 +242,10 @@ static void test_defaults(void **state)
 	assert_string_equal(out, "");
 	assert_int_equal(n, 0);
 	assert_string_equal(config.control.socket, VC_DEFAULT_SOCKET);
-	assert_int_equal(config.control.mode, 0666);
+	assert_int_equal(config.control.mode, 0660);
+	assert_false(config.control.group.given);
+	assert_int_equal(config.user_limits.max_sessions, 256);
+	assert_true(config.user_limits.ring_bytes == 8ull << 30);
 	assert_int_equal(config.limits.max_send_wr, 4096);
 	assert_int_equal(config.limits.max_recv_wr, 8192);
 	assert_int_equal(config.limits.cm_timeout_ms, 5000);
@@ -267,7 +274,7 @@ static void test_values(void **state)
 			 "devices = ( { name = \"d0\"; port = \"p0\"; addresses = (\"10.1.2.3/16\");\n"
 			 "  gateway4 = \"10.1.0.1\"; gateway6 = \"fe80::1\"; mtu = 1024; vlan = 7; priority = 5;\n"
 			 "  mac = \"02:00:00:00:aB:01\"; } );\n"
-			 "control = { mode = \"0640\"; group = \"rdma\"; };\n"
+			 "control = { mode = \"0640\"; group = \"root\"; };\n"
 			 "limits = { shm_bytes = 8589934592L; };\n", &config, &n);
 
 	(void)state;
@@ -283,6 +290,8 @@ static void test_values(void **state)
 	assert_memory_equal(config.devices[0].mac, mac, 6);
 	assert_int_equal(config.devices[0].vlan, 7);
 	assert_int_equal(config.control.mode, 0640);
+	assert_true(config.control.group.given);
+	assert_int_equal(config.control.group.gid, 0);
 	assert_true(config.limits.shm_bytes == 8589934592ull);
 	free(out);
 }

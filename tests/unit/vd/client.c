@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -22,6 +23,27 @@ void wx_connect(struct wx_world *w, struct wx_client *c)
 	memcpy(addr.sun_path, w->path, sizeof(addr.sun_path));
 	assert_int_equal(connect(c->sock, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	vd_dispatch(w->vd);
+}
+
+/* The files of a process in /proc are its effective user's only while it may be dumped. */
+static void become(uid_t uid)
+{
+	assert_int_equal(seteuid(uid), 0);
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
+}
+
+void wx_connect_as(struct wx_world *w, uid_t uid, struct wx_client *c)
+{
+	become(uid);
+	wx_connect(w, c);
+	become(0);
+}
+
+void wx_hello_as(struct wx_client *c, uid_t uid)
+{
+	become(uid);
+	wx_hello(c);
+	become(0);
 }
 
 void wx_send(struct wx_client *c, struct vc_request *request)

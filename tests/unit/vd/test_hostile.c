@@ -324,10 +324,12 @@ static void limits_hold(void **state)
 	struct scene *s = *state;
 	struct vc_request request;
 	struct wx_client c[4];
+	struct vc_reply reply;
 	struct vd_stats stats;
 	struct wx_qp qp;
 	struct wx_cq cq;
 	char byte;
+	int fds[3];
 
 	for (int i = 0; i < 3; i++) {
 		wx_pd(&s->c);
@@ -352,7 +354,11 @@ static void limits_hold(void **state)
 	wx_stats(s->w, &stats);
 	assert_int_equal(stats.sessions, 4);
 	assert_int_equal(stats.refused_sessions, 1);
-	assert_int_equal(recv(c[3].sock, &byte, 1, MSG_DONTWAIT), 0); /* closed, not left waiting */
+	/* told and closed, not left waiting */
+	assert_true(wx_recv(&c[3], &reply, fds));
+	assert_int_equal(reply.op, VC_REFUSED);
+	assert_int_equal(reply.status, -EAGAIN);
+	assert_int_equal(recv(c[3].sock, &byte, 1, MSG_DONTWAIT), 0);
 	for (int i = 0; i < 4; i++)
 		wx_close(&c[i]);
 }

@@ -353,6 +353,11 @@ static void make_transport(struct wx_world *w, uint32_t i)
 
 struct wx_world *wx_new(const struct vd_limits *limits)
 {
+	return wx_new_for(limits, NULL);
+}
+
+struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user_limits *user_limits)
+{
 	static struct vd_device device;
 	struct wx_world *w = calloc(1, sizeof(*w));
 
@@ -375,6 +380,7 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 	};
 	w->config = (struct vd_config){
 		.socket_path = w->path,
+		.socket_mode = 0666,
 		.socket_gid = (gid_t)-1,
 		.n_workers = WX_WORKERS,
 		.n_devices = 1,
@@ -383,6 +389,8 @@ struct wx_world *wx_new(const struct vd_limits *limits)
 	};
 	if (limits != NULL)
 		w->config.limits = *limits;
+	if (user_limits != NULL)
+		w->config.user_limits = *user_limits;
 	if (w->config.limits.shm_bytes == 0)
 		w->config.limits.shm_bytes = 64u << 20;
 	assert_int_equal(vd_create(&w->config, &w->env, w, &w->vd), 0);

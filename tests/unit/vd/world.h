@@ -73,6 +73,8 @@ struct wx_world {
 
 /* Starts a daemon; limits NULL: the defaults with small shared memory. */
 struct wx_world *wx_new(const struct vd_limits *limits);
+/* With limits of users too. */
+struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user_limits *user_limits);
 /* Stops it and checks that nothing is left. */
 void wx_free(struct wx_world *w);
 /* Lets everybody do what can be done at once. */
@@ -105,6 +107,9 @@ struct wx_client {
 };
 
 void wx_connect(struct wx_world *w, struct wx_client *c);
+/* As a program of another user; for root only. */
+void wx_connect_as(struct wx_world *w, uid_t uid, struct wx_client *c);
+void wx_hello_as(struct wx_client *c, uid_t uid);
 void wx_hello(struct wx_client *c);
 void wx_hello_cm(struct wx_client *c);
 void wx_close(struct wx_client *c);
