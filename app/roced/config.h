@@ -72,6 +72,7 @@ struct config_device {
 	uint32_t mtu;                      /* 0: what the port allows */
 	uint32_t vlan;                     /* 0: untagged */
 	uint32_t priority;
+	uint32_t reorder_packets, reorder_us;
 	uint8_t mac[6];                    /* all zero: the port's */
 	uint32_t port_index;
 };

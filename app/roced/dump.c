@@ -21,9 +21,9 @@ static void dump_tp(uint32_t index, const struct tp_counters *c)
 		c->rx_pkts, c->tx_pkts, c->rx_bytes, c->tx_bytes);
 	log_line(LOG_NOTICE, "transport %u: retransmits %" PRIu64 " ack_timeouts %" PRIu64 " duplicates %" PRIu64
 		" rnr_naks_sent %" PRIu64 " rnr_naks_received %" PRIu64 " seq_naks_sent %" PRIu64
-		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64, index, c->retransmits, c->ack_timeouts,
-		c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
-		c->other_naks_sent);
+		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64 " reordered %" PRIu64, index, c->retransmits,
+		c->ack_timeouts, c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
+		c->other_naks_sent, c->reordered);
 	dump_drops("transport", index, c->drops);
 }
 

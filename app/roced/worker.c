@@ -38,6 +38,18 @@ static struct rte_mbuf *pkt_alloc(void *env)
 	return rte_pktmbuf_alloc(worker->roced->tx_pool);
 }
 
+static void pkt_keep(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	rte_mbuf_refcnt_update(m, 1);
+}
+
+static void pkt_free(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	rte_pktmbuf_free(m);
+}
+
 void worker_flush_emit(struct worker *worker)
 {
 	struct rte_node *node = worker->node;
@@ -392,6 +404,16 @@ static int make_rings(struct worker *worker)
 	return 0;
 }
 
+/* Most buffers stay free for what arrives, whatever waits for its turn. */
+static uint32_t may_be_held(const struct roced *roced)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < roced->config.n_ports; i++)
+		least = RTE_MIN(least, roced->config.ports[i].mbufs);
+	return least / 4 / roced->config.n_workers + 1;
+}
+
 static int make_tp(struct worker *worker)
 {
 	struct tp_config config = {
@@ -399,9 +421,11 @@ static int make_tp(struct worker *worker)
 		.max_mrs = MAX_MRS,
 		.max_ahs = MAX_AHS,
 		.qpn_base = worker->index << WORKER_QPN_SHIFT,
+		.max_held = may_be_held(worker->roced),
 		.seed = worker->roced->seed + worker->index,
 	};
-	struct tp_ops ops = {.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit};
+	struct tp_ops ops = {
+		.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit, .pkt_keep = pkt_keep, .pkt_free = pkt_free};
 
 	vd_worker_ops(&ops);
 	worker->tp = tp_create(&config, &ops, worker, clock_now_ns());

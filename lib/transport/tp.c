@@ -4,6 +4,7 @@
 
 #include <rte_prefetch.h>
 
+#include "tp_hold.h"
 #include "tp_internal.h"
 
 #define TURN_PKTS       TP_BURST_PKTS  /* a queue pair sends at most this much before the next one may */
@@ -57,6 +58,8 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	tp->config = *config;
 	if (tp->config.window_pkts == 0)
 		tp->config.window_pkts = TP_DEFAULT_WINDOW;
+	if (tp->config.max_held == 0)
+		tp->config.max_held = TP_DEFAULT_HELD;
 	tp->ops = *ops;
 	tp->env = env;
 	tp->now_ns = now_ns;
@@ -146,7 +149,7 @@ static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt
 	return BASE_DROP_NONE;
 }
 
-static void rx_request(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+static void rx_request(struct tp_qp *qp, struct rte_mbuf *m)
 {
 	if (qp->type->connected && qp->attr.state == TP_QPS_RTR && !qp->comm_est) {
 		qp->comm_est = true;
@@ -156,7 +159,20 @@ static void rx_request(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8
 		qp->listed = true;
 		TAILQ_INSERT_TAIL(&qp->tp->rx, qp, rx_link);
 	}
-	qp->type->rx(qp, pkt, frame);
+	if (tp_hold_request(qp, m))
+		return;
+	qp->type->rx(qp, TP_PKT(m), rte_pktmbuf_mtod(m, const uint8_t *));
+	tp_hold_requests(qp);
+}
+
+static void rx_answer(struct tp_qp *qp, struct rte_mbuf *m)
+{
+	const struct wire_pkt *pkt = TP_PKT(m);
+
+	if (tp_hold_answer(qp, m))
+		return;
+	tp_comp_rx(qp, pkt, rte_pktmbuf_mtod(m, const uint8_t *) + pkt->payload_off);
+	tp_hold_answers(qp);
 }
 
 static void rx_one(struct tp *tp, struct rte_mbuf *m)
@@ -175,9 +191,9 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		return;
 	}
 	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
-		tp_comp_rx(qp, pkt, frame + pkt->payload_off);
+		rx_answer(qp, m);
 	else
-		rx_request(qp, pkt, frame);
+		rx_request(qp, m);
 }
 
 void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)

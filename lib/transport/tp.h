@@ -24,6 +24,8 @@
 
 #define TP_PKT(m) ((struct wire_pkt *)rte_mbuf_to_priv(m))
 
+#define TP_MAX_REORDER_PKTS 1023
+
 struct tp;
 struct tp_qp;
 struct tp_srq;
@@ -71,6 +73,10 @@ struct tp_ops {
 	int (*srq_fetch)(void *env, void *srq_cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes);
 	uint32_t (*srq_posted)(void *env, void *srq_cookie);
 	void (*srq_event)(void *env, void *srq_cookie, enum tp_event event);
+	/* Of queue pairs that keep packets which came before their turn; not called while there is none. The caller of
+	 * tp_rx() may not reuse m, though it gives it up as any other, before it is freed. */
+	void (*pkt_keep)(void *env, struct rte_mbuf *m);
+	void (*pkt_free)(void *env, struct rte_mbuf *m);
 };
 
 struct tp_config {
@@ -79,6 +85,7 @@ struct tp_config {
 	uint32_t max_ahs;
 	uint32_t qpn_base;        /* low bits of a QPN are the index in this worker's table, high bits its number */
 	uint32_t window_pkts;     /* most unacknowledged request packets of one QP; 0: 128 */
+	uint32_t max_held;        /* packets kept before their turn, of all queue pairs; 0: 1024 */
 	uint64_t seed;            /* for generation bits and the like */
 };
 
@@ -87,6 +94,7 @@ struct tp_counters {
 	uint64_t retransmits, ack_timeouts, rnr_naks_sent, rnr_naks_received;
 	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
 	uint64_t cut_messages;    /* UC: begun to arrive and given up */
+	uint64_t reordered;       /* packets that came before their turn and were kept */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
@@ -202,6 +210,10 @@ struct tp_qp_init {
 	uint32_t ud_mtu_bytes;    /* UD: MTU of the port, 256..4096, longest datagram either way */
 	bool sq_sig_all;
 	uint32_t xrcd;            /* XRC target: its domain, not 0; it needs no pd */
+	/* RC, UC: how many packets after the expected one are kept till it comes, and for how long it may be missing
+	 * before it is taken as lost. 0: it is so at once, as the specification has it. */
+	uint32_t reorder_pkts;    /* TP_MAX_REORDER_PKTS at most */
+	uint64_t reorder_ns;
 	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */

@@ -208,6 +208,48 @@ static void handle_answer(struct tp_qp *qp, const struct wire_pkt *pkt, const ui
 		tp_recovery_progress(qp);
 }
 
+/* The first PSN before `end` whose answer is missing; `end`: none is. */
+static uint32_t first_missing(const struct tp_qp *qp, uint32_t end)
+{
+	const struct tp_req *req = &qp->req;
+	uint32_t n = tp_psn_dist(end, req->una);
+
+	for (uint32_t i = req->head; i != req->tail; i++) {
+		const struct tp_swr *swr = tp_req_swr(qp, i);
+		uint32_t from = i == req->head ? 0 : tp_psn_dist(swr->psn, req->una);
+
+		if (from >= n)
+			break;
+		if (swr->answered)
+			return base_psn_add(req->una, from);
+	}
+	return end;
+}
+
+bool tp_comp_waits(struct tp_qp *qp, const struct wire_pkt *pkt)
+{
+	const struct tp_req *req = &qp->req;
+	bool ack = tp_is_ack(pkt) && (pkt->syndrome & SYN_TYPE_MASK) == SYN_TYPE_ACK;
+	uint32_t end = ack ? base_psn_add(pkt->psn, 1) : pkt->psn, missing;
+
+	if (tp_psn_dist(pkt->psn, req->una) >= tp_psn_dist(req->snd_max, req->una))
+		return false;
+	missing = first_missing(qp, end);
+	if (missing == end)
+		return false;
+	/* What it says of the requests before that needs no waiting. */
+	if (missing != req->una)
+		advance_to(qp, missing);
+	return qp->attr.state != TP_QPS_ERR;
+}
+
+void tp_comp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	(void)timer;
+	(void)now_ns;
+	tp_recovery_gap(arg);
+}
+
 void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload)
 {
 	const struct tp_req *req = &qp->req;
@@ -216,7 +258,7 @@ void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *pay
 		tp_drop(qp->tp, BASE_DROP_ACK_WINDOW);
 		return;
 	}
-	if ((pkt->opcode & WIRE_OPERATION_MASK) == WIRE_RC_ACK)
+	if (tp_is_ack(pkt))
 		handle_ack(qp, pkt);
 	else
 		handle_answer(qp, pkt, payload);

@@ -21,6 +21,7 @@
 #define TP_DEFAULT_WINDOW 128
 #define TP_MAX_RD_ATOMIC  128    /* saved READ/atomic answers of one queue pair at most */
 #define TP_FLUSH_BURST    64
+#define TP_DEFAULT_HELD   1024
 #define TP_DEFAULT_PKEY   0xffff
 #define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
 
@@ -64,6 +65,16 @@ struct tp_srq {
 
 LIST_HEAD(tp_srq_list, tp_srq);
 
+/* Packets ahead of their turn: tp_hold.h. */
+struct tp_hold {
+	struct tp_qp *qp;
+	struct rte_mbuf **ring;  /* by PSN */
+	uint32_t room;           /* a power of two, 0: keeps none */
+	uint32_t base;           /* PSN whose turn it is */
+	uint32_t n;
+	struct base_timer timer; /* of whoever is missing */
+};
+
 /* State of a fetched send work request, beside its copied WQE. */
 struct tp_swr {
 	uint32_t psn;            /* first PSN */
@@ -97,6 +108,7 @@ struct tp_req {
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
 	struct base_timer ack_timer, rnr_timer;
+	struct tp_hold hold;     /* of answers */
 };
 
 enum tp_saved_kind { TP_SAVED_NONE, TP_SAVED_READ, TP_SAVED_ATOMIC, TP_SAVED_ATOMIC_WRITE };
@@ -148,6 +160,7 @@ struct tp_resp {
 	struct tp_saved *saved;
 	uint32_t saved_next;
 	struct tp_saved_list answers;
+	struct tp_hold hold;     /* of requests */
 };
 
 /* What differs between the transport services (IBTA vol. 1, table 38): tp_type.c. */
@@ -213,6 +226,7 @@ struct tp {
 	uint32_t next_xrc_srq;
 	struct tp_ah *ahs;
 	uint32_t next_ah;
+	uint32_t n_held;         /* packets that came before their turn */
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
 	struct tp_stage stage;
@@ -241,6 +255,12 @@ static inline uint32_t tp_piece_end(const struct tp_swr *swr, uint32_t psn)
 	uint32_t next = (tp_psn_dist(psn, swr->psn) / TP_READ_PKTS + 1) * TP_READ_PKTS;
 
 	return base_psn_add(swr->psn, tp_min(next, swr->n_psn));
+}
+
+/* ACK or NAK of any service that has them. */
+static inline bool tp_is_ack(const struct wire_pkt *pkt)
+{
+	return (pkt->opcode & WIRE_OPERATION_MASK) == WIRE_RC_ACK;
 }
 
 static inline bool tp_mtu_ok(uint32_t mtu)
@@ -377,10 +397,16 @@ bool tp_req_drained(const struct tp_qp *qp);
 
 /* tp_comp.c */
 void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+/* Whether an answer has to come before this packet can be taken; what it acknowledges before that is done. */
+bool tp_comp_waits(struct tp_qp *qp, const struct wire_pkt *pkt);
+/* The answer that is due has not come, though later ones have. */
+void tp_comp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns);
 
 /* tp_resp.c */
 void tp_resp_reset(struct tp_qp *qp);
 void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+/* The request that is due has not come, though later ones have. */
+void tp_resp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns);
 /* Client memory could not be written after the packets from psn on were taken. */
 void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
 /* READ and atomic requests that may be unanswered: see tp_resp.c. */
@@ -405,6 +431,8 @@ int tp_recv_place(struct tp_qp *qp, uint32_t off, const uint8_t *data, uint32_t 
 
 /* tp_uc.c */
 void tp_uc_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+/* Goes on with the first packet that is kept. */
+void tp_uc_gave_up(struct tp_qp *qp);
 
 /* tp_ud.c */
 uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_modify.h"
 #include "tp_recovery.h"
@@ -40,6 +41,8 @@ static int init_ok(const struct tp_qp_init *init)
 	if (init->max_send_sge > TP_MAX_SGE || init->max_recv_sge > TP_MAX_SGE ||
 		init->max_inline_bytes > TP_MAX_INLINE_BYTES)
 		return -EINVAL;
+	if (init->reorder_pkts > TP_MAX_REORDER_PKTS)
+		return -EINVAL;
 	return 0;
 }
 
@@ -67,6 +70,9 @@ static int alloc_queues(struct tp_qp *qp)
 		if (resp->saved == NULL)
 			return -ENOMEM;
 	}
+	if (tp_hold_init(&resp->hold, qp, qp->type->connected ? qp->init.reorder_pkts : 0, tp_resp_gave_up) != 0 ||
+		tp_hold_init(&req->hold, qp, qp->type->acknowledged ? qp->init.reorder_pkts : 0, tp_comp_gave_up) != 0)
+		return -ENOMEM;
 	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
 }
 
@@ -76,6 +82,8 @@ static void free_qp(struct tp_qp *qp)
 	free(qp->req.swr);
 	free(qp->resp.recv);
 	free(qp->resp.saved);
+	tp_hold_free(&qp->resp.hold);
+	tp_hold_free(&qp->req.hold);
 	free(qp);
 }
 
@@ -355,6 +363,8 @@ void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_sta
 	qp->attr.state = TP_QPS_ERR;
 	tp_recovery_stop(qp);
 	tp_answer_clear(qp);
+	tp_hold_clear(&qp->resp.hold, 0);
+	tp_hold_clear(&qp->req.hold, 0);
 	if (send_status != TP_WC_SUCCESS && qp->req.head != qp->req.tail)
 		tp_req_complete_head(qp, send_status);
 	if (qp->resp.have_recv)

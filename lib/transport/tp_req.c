@@ -4,6 +4,7 @@
  * their PSNs at once and are sent in order. Going back (tp_recovery.c) just moves snd and snd_psn; the same
  * code then sends again, a READ from the first byte that is missing.
  */
+#include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
 
@@ -65,6 +66,7 @@ void tp_req_reset(struct tp_qp *qp)
 	req->since_ackreq = 0;
 	req->rd_out = 0;
 	req->drain_told = false;
+	tp_hold_clear(&req->hold, psn);
 }
 
 void tp_req_restart(struct tp_qp *qp)

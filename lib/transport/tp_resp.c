@@ -4,6 +4,7 @@
  * with one verdict, and one table that says what every verdict means to the peer and to the client.
  */
 #include "tp_resp.h"
+#include "tp_hold.h"
 
 /* What ends the connection (9.9.3 and table 61): NAK to the peer, completion of the receive work request that
  * is in progress, and the event that tells of it. */
@@ -37,6 +38,8 @@ void tp_resp_reset(struct tp_qp *qp)
 		.saved = resp->saved,
 	};
 
+	tp_hold_clear(&resp->hold, qp->attr.rq_psn);
+	fresh.hold = resp->hold;
 	tp_answer_clear(qp);
 	if (resp->saved != NULL)
 		memset(resp->saved, 0, TP_MAX_RD_ATOMIC * sizeof(*resp->saved));
@@ -294,6 +297,22 @@ static void nak_once(struct tp_qp *qp, uint8_t syndrome)
 	qp->resp.nak_pending = true;
 	qp->resp.nak_syndrome = syndrome;
 	qp->resp.nak_psn = qp->resp.epsn;
+}
+
+void tp_resp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	struct tp_qp *qp = arg;
+
+	(void)timer;
+	(void)now_ns;
+	if (!qp->type->acknowledged) {
+		tp_uc_gave_up(qp);
+		return;
+	}
+	if (qp->resp.silent || qp->resp.failed)
+		return;
+	nak_once(qp, TP_SYN_NAK_SEQ);
+	tp_activate(qp);
 }
 
 static void settle(struct tp_request *r, enum tp_verdict verdict)

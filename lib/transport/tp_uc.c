@@ -5,6 +5,7 @@
  * receive work request waits for the next message (9.9.3, class D), unless it is of a shared queue, which has
  * other users: then it completes with an error (class E), and the queue pair goes on.
  */
+#include "tp_hold.h"
 #include "tp_resp.h"
 
 static const struct outcome {
@@ -74,4 +75,19 @@ void tp_uc_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame
 	tp_drop(qp->tp, outcomes[verdict].drop);
 	cut_message(qp);
 	qp->resp.epsn = base_psn_add(pkt->psn, 1);
+}
+
+void tp_uc_gave_up(struct tp_qp *qp)
+{
+	struct tp_hold *hold = &qp->resp.hold;
+	struct rte_mbuf *m = tp_hold_first(hold);
+
+	if (m == NULL)
+		return;
+	/* As if it had come now: what is missing is lost. */
+	tp_hold_take(hold, m);
+	tp_uc_rx(qp, TP_PKT(m), rte_pktmbuf_mtod(m, const uint8_t *));
+	tp_hold_done(hold, m);
+	tp_hold_requests(qp);
+	tp_mem_flush(qp->tp);
 }

@@ -75,6 +75,20 @@ wire_did dropped
 roced_stop A
 roced_stop B
 
+# Daemons that expect a network to reorder ask for nothing again.
+export DEVICE_KEYS="reorder_packets = 256; reorder_us = 1000000;"
+roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
+roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
+unset DEVICE_KEYS
+wire --reorder 5
+verified "5 % reordering that is expected, MTU 1024" $V4 1024
+perftest "5 % reordering that is expected: ib_read_bw" 30 ib_read_bw $V4 -n 200 -s 16384
+wire_did reordered
+roced_stop A
+roced_stop B
+no_naks() { grep -q 'reordered [1-9]' "$tmp_dir/roced-$1.log" && grep -q 'seq_naks_sent 0 ' "$tmp_dir/roced-$1.log"; }
+for n in A B; do check "expected reordering: $n kept packets and sent no NAK" no_naks $n; done
+
 # The same over taps.
 for n in A B; do ip -n "$(ns $n)" link set dev port mtu 1500; done
 tap_daemons || finish

@@ -43,6 +43,8 @@ struct vd_device {
 	uint32_t port_mtu_bytes;           /* largest IP packet of the port: bounds active_mtu */
 	uint32_t max_mtu_bytes;            /* configured RDMA MTU 256..4096; 0: what the port allows */
 	uint32_t speed_mbps;
+	uint32_t reorder_pkts;             /* as in struct tp_qp_init */
+	uint64_t reorder_ns;
 	uint32_t n_gids;
 	struct vd_gid gids[VC_MAX_GIDS];   /* index 0: the fe80 link-local address */
 	bool has_gw4, has_gw6;             /* an off-link destination is reachable */

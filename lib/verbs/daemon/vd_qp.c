@@ -150,6 +150,7 @@ static uint32_t port_mtu_bytes(const struct vd_session *session)
 
 static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 {
+	const struct vd_device *device = &qp->session->vd->devices[qp->session->device];
 	struct qp_call call = {.session = qp->session, .qp = qp};
 
 	call.init = (struct tp_qp_init){
@@ -162,6 +163,8 @@ static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 		.max_inline_bytes = qp->max_inline_bytes,
 		.ud_mtu_bytes = port_mtu_bytes(qp->session),
 		.sq_sig_all = sq_sig_all != 0,
+		.reorder_pkts = device->reorder_pkts,
+		.reorder_ns = device->reorder_ns,
 		.srq = qp->srq != NULL ? qp->srq->tp_srq : NULL,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,

@@ -257,6 +257,7 @@ static void create_call(void *arg)
 
 static int new_target(struct vd_session *session, struct vd_xrcd *xrcd, struct vd_target **out)
 {
+	const struct vd_device *device = &session->vd->devices[session->device];
 	struct target_call call = {.session = session, .target = calloc(1, sizeof(struct vd_target))};
 
 	if (call.target == NULL)
@@ -266,6 +267,8 @@ static int new_target(struct vd_session *session, struct vd_xrcd *xrcd, struct v
 	call.init = (struct tp_qp_init){
 		.type = TP_QPT_XRC_TGT,
 		.xrcd = xrcd->number,
+		.reorder_pkts = device->reorder_pkts,
+		.reorder_ns = device->reorder_ns,
 		.cookie = &call.target->real,
 	};
 	vd_call(session, create_call, &call);

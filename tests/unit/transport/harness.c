@@ -38,6 +38,7 @@ static struct rte_mbuf *new_mbuf(struct hx_world *w, size_t bytes)
 
 	assert_non_null(m);
 	m->priv_size = sizeof(struct wire_pkt);
+	m->refcnt = 1;
 	m->buf_addr = malloc(bytes);
 	assert_non_null(m->buf_addr);
 	m->buf_len = (uint16_t)bytes;
@@ -47,6 +48,8 @@ static struct rte_mbuf *new_mbuf(struct hx_world *w, size_t bytes)
 
 static void free_mbuf(struct hx_world *w, struct rte_mbuf *m)
 {
+	if (--m->refcnt != 0)
+		return;
 	free(m->buf_addr);
 	free(m);
 	w->frames_out--;
@@ -273,7 +276,22 @@ static void op_srq_event(void *env, void *cookie, enum tp_event event)
 	srq->limit_events++;
 }
 
+static void op_keep(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	m->refcnt++;
+}
+
+static void op_free(void *env, struct rte_mbuf *m)
+{
+	struct hx_side *s = env;
+
+	free_mbuf(s->w, m);
+}
+
 static const struct tp_ops ops = {
+	.pkt_keep = op_keep,
+	.pkt_free = op_free,
 	.pkt_alloc = op_alloc,
 	.pkt_emit = op_emit,
 	.mem_read = op_read,
@@ -418,6 +436,8 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.max_recv_sge = TP_MAX_SGE,
 		.max_inline_bytes = TP_MAX_INLINE_BYTES,
 		.sq_sig_all = !s->w->o.sig_none,
+		.reorder_pkts = s->w->o.reorder,
+		.reorder_ns = s->w->o.reorder_ns != 0 ? s->w->o.reorder_ns : 10 * LATENCY_NS,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
 		.srq = s->w->o.type != TP_QPT_XRC_INI ? s->srq.srq : NULL,
@@ -524,7 +544,6 @@ void hx_free(struct hx_world *w)
 		free_mbuf(w, f->m);
 		free(f);
 	}
-	assert_int_equal(w->frames_out, 0);
 	for (int i = 0; i < 2; i++) {
 		tp_destroy(w->side[i].tp);
 		free(w->side[i].mem);
@@ -534,6 +553,7 @@ void hx_free(struct hx_world *w)
 			free(w->side[i].qps[q].rq);
 		}
 	}
+	assert_int_equal(w->frames_out, 0);
 	free(w->log);
 	free(w);
 }

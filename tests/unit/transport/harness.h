@@ -48,6 +48,8 @@ struct hx_options {
 	uint32_t qpn[2];            /* of the only queue pair of each side, 0: any */
 	const struct wire_addr *addrs; /* of both sides, NULL: of the harness */
 	uint32_t window;
+	uint32_t reorder;           /* packets kept before their turn */
+	uint64_t reorder_ns;        /* 0: 100 us */
 	uint8_t l3_version;         /* 0: 4 */
 	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
 	bool sig_none;              /* not sq_sig_all */

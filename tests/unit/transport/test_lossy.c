@@ -218,6 +218,7 @@ static void run_seed(uint64_t seed)
 		.repeat = seed % 4 != 0 ? 20 : 0,
 		.delay = seed % 5 != 0 ? 50 : 0,
 		.damage = 5,
+		.reorder = seed % 6 < 3 ? 64 : 0,
 	};
 	struct run *r = calloc(1, sizeof(*r));
 

@@ -86,6 +86,7 @@ static void run_seed(uint64_t seed)
 		.repeat = seed % 4 != 0 ? 10 : 0,
 		.delay = seed % 3 != 0 ? 10 : 0,
 		.damage = seed % 5 != 0 ? 10 : 0,
+		.reorder = seed % 6 < 3 ? 64 : 0,
 	};
 	struct hx_world *w = hx_new(&o);
 	struct op ops[N_OPS] = {0};
