@@ -9,7 +9,7 @@
  * transport and touched by one thread. Every packet is one path_sched_pick() and later one of path_sched_acked(),
  * path_sched_lost() and path_sched_timeout() with the EV it was sent on.
  *
- * With config->keep_order no kind reorders: see path_sched_hold_ns().
+ * With config->keep_order no kind reorders: see path_sched_holds().
  */
 #ifndef PATH_SCHED_H
 #define PATH_SCHED_H
@@ -69,8 +69,7 @@ struct path_sched {
 	uint64_t lost;             /* bit i: the last that was heard of EV i is a loss */
 	uint64_t waiting;          /* bit i: nothing was heard of EV i since a packet left on it */
 	uint64_t penalty[PATH_SCHED_MAX_EVS / 16]; /* 4 bits an EV; dead: how often the probe's delay was doubled */
-	uint64_t until_ns;         /* freeze or PLB's round or keep_order's hold, by kind */
-	uint64_t hold_ns;
+	uint64_t until_ns;         /* end of the freeze or of PLB's round */
 	uint64_t probed_ns;        /* keep_order: last probe of another path */
 	uint32_t peak_rtt_ns;      /* keep_order: of the present path, decaying */
 	uint16_t typical;          /* running median of all RTTs, in units */
@@ -80,9 +79,10 @@ struct path_sched {
 	uint8_t ring_at, ring_n;
 	uint8_t cursor, flip;      /* the walk's */
 	uint8_t current;           /* EV of the last packet */
-	uint8_t next;              /* keep_order: EV to move to after hold_ns */
+	uint8_t next;              /* keep_order: EV to move to when nothing is outstanding; PATH_SCHED_NO_EV */
 	uint8_t frozen;            /* clean acknowledgements until the freeze ends; 0: not frozen */
 	uint8_t rounds;            /* PLB: congested ones in a row */
+	uint8_t turn;              /* adaptive: packets, modulo 256 */
 	uint8_t mask;              /* power of two not below n_evs, less one */
 	uint8_t rtt_shift;
 	struct path_sched_ev ev[PATH_SCHED_MAX_EVS];
@@ -137,10 +137,11 @@ bool path_sched_probe(struct path_sched *s, uint64_t now_ns, uint8_t *ev);
 /* When a dead EV is due for a probe; UINT64_MAX: none is dead. */
 uint64_t path_sched_next_ns(const struct path_sched *s, uint64_t now_ns);
 
-/* keep_order: the flow is about to move to a faster path; packets sent before this time could overtake. 0: send. */
-static inline uint64_t path_sched_hold_ns(const struct path_sched *s)
+/* keep_order: whether the transport should send nothing now, because the flow moves to a faster path as soon as nothing
+ * is outstanding. Who sends nevertheless only puts the move off. */
+static inline bool path_sched_holds(const struct path_sched *s, uint32_t in_flight_bytes)
 {
-	return s->hold_ns;
+	return s->next != PATH_SCHED_NO_EV && in_flight_bytes != 0;
 }
 
 /* -EINVAL: no such EV. */

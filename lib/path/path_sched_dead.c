@@ -31,6 +31,7 @@ void path_die(struct path_sched *s, uint8_t ev, uint64_t now_ns)
 
 	s->dead |= path_bit(ev);
 	s->lost &= ~path_bit(ev);
+	s->waiting &= ~path_bit(ev);
 	path_penalty_set(s, ev, 0);
 	s->ev[ev].srtt = due_at(now_ns, s->config->probe_ns);
 	if (s->dead == all)

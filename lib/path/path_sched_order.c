@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Towards a peer that takes packets only in order. The flow stays on one EV. It moves as its kind says when nothing is
- * outstanding or an idle gap is longer than the paths can differ; and, as in Hopper (arXiv 2506.08132), when its
- * RTT is above slow_percent of the base and a probe shows a path with less than better_percent of that: then the
- * following packets are held back by the difference, so that they do not overtake those before them.
- *
- * By how much can a packet overtake? Let an RTT be out + back, each at least half of the smallest RTT ever seen.
- * What is outstanding arrives at most peak - least/2 after it was sent, the new packet at least least/2 after.
+ * outstanding or an idle gap is longer than the paths can differ. And when its RTT is above slow_percent of the
+ * base and a probe shows a path with less than better_percent of that, as in Hopper (arXiv 2506.08132); but where
+ * Hopper delays the following packets by the difference of the RTTs, here they wait until nothing is outstanding: what
+ * is still under way meets queues that have grown since the RTT was measured, and would be overtaken.
  */
 #include "path_sched_internal.h"
 
@@ -47,7 +45,6 @@ static uint8_t move_to(struct path_sched *s, uint8_t ev)
 	if (ev != s->current)
 		s->peak_rtt_ns = 0;
 	s->next = PATH_SCHED_NO_EV;
-	s->hold_ns = 0;
 	return ev;
 }
 
@@ -59,14 +56,9 @@ uint8_t path_order_pick(struct path_sched *s, const struct path_sched_rules *rul
 		return move_to(s, path_random_ev(s, now));
 	if (s->next != PATH_SCHED_NO_EV && path_dead(s, s->next))
 		move_to(s, now);
-	if (s->next != PATH_SCHED_NO_EV &&
-		(view->in_flight_bytes == 0 || (s->hold_ns != 0 && view->now_ns >= s->hold_ns)))
-		return move_to(s, s->next);
-	if (s->next == PATH_SCHED_NO_EV && gap_is_safe(s, view))
-		return move_to(s, rules->pick(s, view));
-	if (s->next != PATH_SCHED_NO_EV) /* this packet is the last on the old path, the next one waits */
-		s->hold_ns = view->now_ns + ahead_ns(s);
-	return now;
+	if (s->next != PATH_SCHED_NO_EV)
+		return view->in_flight_bytes == 0 ? move_to(s, s->next) : now;
+	return gap_is_safe(s, view) ? move_to(s, rules->pick(s, view)) : now;
 }
 
 void path_order_acked(struct path_sched *s, uint8_t ev, uint32_t rtt_ns)

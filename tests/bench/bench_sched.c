@@ -15,9 +15,10 @@
 #define MAX_SEEDS   1000u
 #define IN_FLIGHT   32u
 #define BASE_NS     10000u
+#define SAMPLES     2001u
 
 struct options {
-	uint32_t seeds, decisions;
+	uint32_t seeds;
 	bool table, only_cost;
 };
 
@@ -92,24 +93,37 @@ static uint64_t clock_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(uint64_t *sample, uint32_t n)
+{
+	qsort(sample, n, sizeof(*sample), compare);
+	return (double)sample[n / 2] / IN_FLIGHT;
+}
+
 /* A window of packets leaves, then its acknowledgements come, some of them marked or late. */
-static void cost(const struct options *o, enum path_sched_kind kind)
+static void cost(enum path_sched_kind kind)
 {
 	struct path_sched_config config;
 	struct path_sched s;
 	struct path_sched_view view = {.now_ns = 1, .in_flight_bytes = 1};
-	uint64_t picks_ns = 0, acks_ns = 0, rounds = o->decisions / IN_FLIGHT + 1;
+	uint64_t picks_ns[SAMPLES], acks_ns[SAMPLES];
 	uint8_t ev[IN_FLIGHT];
 
 	path_sched_config_default(&config);
 	config.kind = kind;
 	path_sched_init(&s, &config, 1);
-	for (uint64_t round = 0; round < rounds; round++) {
-		uint64_t t0 = clock_ns(), t1, t2;
+	for (uint32_t round = 0; round < SAMPLES; round++) {
+		uint64_t t0 = clock_ns(), t1;
 
 		for (uint32_t i = 0; i < IN_FLIGHT; i++) {
 			view.last_send_ns = view.now_ns;
@@ -119,20 +133,18 @@ static void cost(const struct options *o, enum path_sched_kind kind)
 		t1 = clock_ns();
 		for (uint32_t i = 0; i < IN_FLIGHT; i++)
 			path_sched_acked(&s, ev[i], (i + round) % 5 == 0, BASE_NS + (ev[i] & 7u) * 1000, view.now_ns);
-		t2 = clock_ns();
-		picks_ns += t1 - t0;
-		acks_ns += t2 - t1;
+		acks_ns[round] = clock_ns() - t1;
+		picks_ns[round] = t1 - t0;
 	}
-	printf("sched_%s_pick %.1f ns\n", path_sched_name(kind), (double)picks_ns / (double)(rounds * IN_FLIGHT));
-	printf("sched_%s_ack %.1f ns\n", path_sched_name(kind), (double)acks_ns / (double)(rounds * IN_FLIGHT));
+	printf("sched_%s_pick %.1f ns\n", path_sched_name(kind), median(picks_ns, SAMPLES));
+	printf("sched_%s_ack %.1f ns\n", path_sched_name(kind), median(acks_ns, SAMPLES));
 }
 
 static void usage(FILE *out)
 {
-	fputs("usage: bench_sched [-s SEEDS] [-n DECISIONS] [-c] [-t]\n"
+	fputs("usage: bench_sched [-s SEEDS] [-c] [-t]\n"
 	      "Path schedulers on the fabric model: 128 hosts send 2 MB each in a random permutation.\n"
 	      "  -s N   seeds, 1..1000 (default 5): the worst completion of all is printed\n"
-	      "  -n N   decisions to measure the cost of (default 1000000)\n"
 	      "  -c     only the cost\n"
 	      "  -t     a table with the mean over the seeds, the mean completion, the last acknowledgement\n",
 		out);
@@ -140,16 +152,13 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.seeds = 5, .decisions = 1000000};
+	struct options o = {.seeds = 5};
 	int opt;
 
-	while ((opt = getopt(argc, argv, "s:n:cth")) != -1) {
+	while ((opt = getopt(argc, argv, "s:cth")) != -1) {
 		switch (opt) {
 		case 's':
 			o.seeds = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'n':
-			o.decisions = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'c':
 			o.only_cost = true;
@@ -162,13 +171,13 @@ int main(int argc, char **argv)
 			return opt == 'h' ? 0 : 2;
 		}
 	}
-	if (o.seeds == 0 || o.seeds > MAX_SEEDS || o.decisions == 0) {
+	if (o.seeds == 0 || o.seeds > MAX_SEEDS) {
 		usage(stderr);
 		return 2;
 	}
 	if (!o.only_cost)
 		completion(&o);
 	for (unsigned int kind = 0; kind < PATH_SCHED_KINDS; kind++)
-		cost(&o, (enum path_sched_kind)kind);
+		cost((enum path_sched_kind)kind);
 	return 0;
 }

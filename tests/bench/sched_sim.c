@@ -41,7 +41,7 @@ struct flow {
 	uint32_t next, n_packets, n_acked, n_arrived, n_again, highest, in_flight;
 	uint32_t *again;               /* packets to send again */
 	bool *acked, *arrived;
-	uint64_t order, last_send_ns, timer_ns, held_until_ns;
+	uint64_t order, last_send_ns, timer_ns;
 	double window, average_ns;
 	uint64_t lowered_ns;
 	uint8_t last_ev;
@@ -215,22 +215,6 @@ static bool send_one(struct flow *f)
 	return true;
 }
 
-static void held(void *env, void *arg, uint64_t now_ps);
-
-static bool hold(struct flow *f)
-{
-	uint64_t until_ns = path_sched_hold_ns(&f->sched);
-
-	if (until_ns <= f->sim->now_ns || f->in_flight == 0)
-		return false;
-	if (f->held_until_ns != until_ns) {
-		f->held_until_ns = until_ns;
-		if (fabric_at(f->sim->fabric, until_ns, held, f) != 0)
-			need(NULL);
-	}
-	return true;
-}
-
 static void probe(struct flow *f)
 {
 	const struct sent *first = TAILQ_FIRST(&f->all);
@@ -244,19 +228,15 @@ static void probe(struct flow *f)
 static void try_send(struct flow *f)
 {
 	probe(f);
-	while (fabric_queued_bytes(f->sim->fabric, f->src) < f->sim->packet_bytes && !hold(f) && send_one(f))
+	while (fabric_queued_bytes(f->sim->fabric, f->src) < f->sim->packet_bytes &&
+		!path_sched_holds(&f->sched, f->in_flight * f->sim->packet_bytes) && send_one(f))
 		continue;
-}
-
-static void held(void *env, void *arg, uint64_t now_ps)
-{
-	((struct sim *)env)->now_ns = (now_ps + FABRIC_PS_PER_NS - 1) / FABRIC_PS_PER_NS;
-	try_send(arg);
 }
 
 static void start(void *env, void *arg, uint64_t now_ps)
 {
-	held(env, arg, now_ps);
+	((struct sim *)env)->now_ns = (now_ps + FABRIC_PS_PER_NS - 1) / FABRIC_PS_PER_NS;
+	try_send(arg);
 }
 
 /* ---- loss ---- */
@@ -393,11 +373,8 @@ static void on_lose(void *env, const struct fabric_packet *packet, enum fabric_l
 	struct sim *sim = env;
 	const struct sent *sent = packet->user;
 
-	if (why == FABRIC_LOSS_LINK && packet->dst == sent->flow->dst && !sent->probe) {
+	if (why == FABRIC_LOSS_LINK && packet->dst == sent->flow->dst && !sent->probe)
 		sim->out->on_cut++;
-		if (sent->at_ns > sim->out->last_on_cut_ns)
-			sim->out->last_on_cut_ns = sent->at_ns;
-	}
 }
 
 static void on_ready(void *env, uint32_t host, uint64_t now_ns)

@@ -30,7 +30,7 @@ struct sched_sim_result {
 	uint64_t acked_max_ns;              /* until the last acknowledgement */
 	uint64_t packets, resent, reordered, moves, spurious;
 	uint64_t marked, dropped, max_queue_bytes;
-	uint64_t on_cut, last_on_cut_ns;    /* packets lost on the cut link, and when the last of them was sent */
+	uint64_t on_cut;                    /* packets lost on the cut link */
 	uint64_t after_mended;              /* packets over that link after it was mended */
 };
 
