@@ -7,8 +7,8 @@
  *   than margin_ns. A queue shows in the RTT before it is long enough to be marked, and a slow link always.
  * - An EV on which nothing has been heard since its last packet is not asked again while there are others: silence is
  *   the first sign of a long queue, and comes a whole RTT before the mark.
- * - Among a few EVs that have answered or were never used, from a random one on, the one with the smallest RTT is taken. What
- *   is passed over slowly becomes typical again in our eyes, so that paths that recover are found.
+ * - Among a few EVs that have answered or were never used, from a random one on, the one with the smallest RTT is
+ *   taken. The others slowly become typical again in our eyes, so that paths that recover are found.
  * - One packet in 64 goes to the next EV in turn that has no penalty, a silent one too, so that a path that lives
  *   again is found.
  * - A timeout freezes, as in REPS. A short message keeps to one EV, so it arrives in order and wakes no SACK.
