@@ -2,6 +2,7 @@
 /*
  * Dead EVs and their probes. A dead EV's srtt holds when its probe is due, in units of 2^18 ns modulo 2^16, and its
  * penalty how often the delay was doubled; an EV that is used needs both fields for itself.
+ * Times wrap after 17 s: if nobody asks for 8.6 s after a probe was due, it is put off by up to as much again.
  */
 #include "path_sched_internal.h"
 
