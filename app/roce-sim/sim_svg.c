@@ -18,6 +18,7 @@
 #define RIGHT_END 936
 #define MAX_DOTS  400   /* of a curve */
 #define N_TICKS   4
+#define X_TICKS   8
 #define NS_PER_US 1000.0
 #define ESCAPED   256
 
@@ -73,10 +74,10 @@ static double step_of(double length)
 {
 	double step = 1e-3;
 
-	while (step * N_TICKS < length) {
-		if (step * 2 * N_TICKS >= length)
+	while (step * X_TICKS < length) {
+		if (step * 2 * X_TICKS >= length)
 			return step * 2;
-		if (step * 5 * N_TICKS >= length)
+		if (step * 5 * X_TICKS >= length)
 			return step * 5;
 		step *= 10;
 	}
