@@ -12,9 +12,9 @@
 
 #include "sim_check.h"
 
-#define MAX_FAULTS  6
+#define MAX_FAULTS  8
 #define LIMIT_NS    (600ull * 1000000000) /* of virtual time: what is not over by then is stuck */
-#define MAX_PAIRS   12
+#define MAX_PAIRS   16
 #define MS          1000000ull
 #define TIMEOUT_NS(code) (4096ull << (code))
 
@@ -124,10 +124,10 @@ static void plan_fault(struct plan *p, struct fault *f)
 		f->what.rate_percent = 20 + draw(p, 60);
 		break;
 	case 2:
-		f->what.lose_ppm = 1 + draw(p, 30000);
+		f->what.lose_ppm = 1 + draw(p, 50000);
 		break;
 	case 3:
-		f->what.corrupt_ppm = 1 + draw(p, 30000);
+		f->what.corrupt_ppm = 1 + draw(p, 50000);
 		break;
 	case 4:
 		f->what.repeat_ppm = 1 + draw(p, 100000);
@@ -228,9 +228,11 @@ static void allow_failure(struct plan *p, struct sim_check_pair *pair)
 static int plan_work(struct plan *p, uint32_t n_pairs, uint32_t max_bytes)
 {
 	static const enum tp_qp_type types[] = {TP_QPT_RC, TP_QPT_RC, TP_QPT_UC, TP_QPT_UD};
+	/* Now and then all with one host, so that its link is the bottleneck. */
+	bool to_one = draw(p, 3) == 0;
 
 	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t n = p->net->n_hosts, a = draw(p, n), b = (a + 1 + draw(p, n - 1)) % n;
+		uint32_t n = p->net->n_hosts, a = to_one ? 0 : draw(p, n), b = (a + 1 + draw(p, n - 1)) % n;
 		struct sim_qp_config config = {
 			.type = types[draw(p, 4)],
 			.mtu = 256u << draw(p, 5),
