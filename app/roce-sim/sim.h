@@ -124,7 +124,5 @@ int sim_qp_pair(struct sim_host *a, struct sim_host *b, const struct sim_qp_conf
 void sim_qp_destroy(struct sim_qp *qp);
 /* Work was posted on either queue. Not from within struct sim_user's functions. */
 void sim_qp_kick(struct sim_qp *qp);
-/* The same, at once when they return. */
-void sim_qp_kick_later(struct sim_qp *qp);
 
 #endif

@@ -33,7 +33,6 @@ struct sim_check_end {
 	uint32_t next_recv_op;    /* RC: of the other end, whose receive comes next */
 	uint64_t n_added;         /* RC: atomics that were answered */
 	bool failed;
-	uint64_t failed_ns;
 };
 
 struct sim_check_pair {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From flows to work requests, and from completions to flows. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sim_flow.h"
 
 #define SQ_DEPTH  16
 #define RNR_RETRY 7
 #define RNR_TIMER 1
-#define US        1000u
 #define UD_QKEY   0x11111111u
 
 static uint64_t wr_id(uint32_t flow, uint32_t msg)
@@ -176,7 +173,6 @@ static void sent(struct sim_qp *qp, const struct tp_cqe *cqe)
 	}
 	if (++flow->sent < flow->n_msgs)
 		return;
-	run->n_sent++;
 	if (workload_of(run, flow)->op == SIM_READ)
 		arrived(run, flow);
 	if (service(run) == TP_QPT_RC)
@@ -258,7 +254,6 @@ static int start_at(struct sim_run *run, struct sim_flow *flow, uint64_t at_ns)
 	if (flow->started)
 		return 0;
 	flow->started = true;
-	run->n_started++;
 	return fabric_at(run->net->fabric, at_ns, on_start, flow);
 }
 

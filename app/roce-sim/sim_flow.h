@@ -28,7 +28,6 @@ struct sim_flow {
 	bool follows;             /* is another's `then` */
 	uint32_t behind;          /* next in its connection's queue */
 	uint32_t n_msgs, posted, sent, arrived;
-	uint64_t arrived_bytes;
 	bool started, done, failed;
 	uint64_t start_ns, end_ns;
 	uint64_t ideal_ns;        /* alone on the fabric */
@@ -43,7 +42,6 @@ struct sim_run {
 	struct sim_conn *conns;
 	uint32_t n_conns, conn_room;
 	uint32_t n_done, n_failed;
-	uint32_t n_started, n_sent;   /* flows that began, and whose last message was sent */
 	uint64_t total_bytes;         /* of frames, about, if none has to be sent twice */
 	uint64_t end_ns;              /* of the last flow */
 	uint64_t bound_ns;            /* no way of sending ends earlier */

@@ -46,7 +46,8 @@ static void show(void *arg, uint32_t permille)
 	if (now_ms < bar->next_ms)
 		return;
 	bar->next_ms = now_ms + BAR_EACH_MS;
-	fprintf(stderr, "\r[%.*s%*s] %5.1f%%", cells, "##############################", BAR_CELLS - cells, "", done * 100);
+	fprintf(stderr, "\r[%.*s%*s] %5.1f%%", cells, "##############################", BAR_CELLS - cells, "",
+		done * 100);
 	if (done > 0.01)
 		fprintf(stderr, "  %.0f s left  ", (double)spent_ms / 1000 * (1 - done) / done);
 }
@@ -81,7 +82,8 @@ static uint64_t number(const char *option, const char *text, uint64_t min)
 	errno = 0;
 	value = strtoull(text, &end, 0);
 	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min) {
-		fprintf(stderr, "roce-sim: --%s: \"%s\" is wrong, must be a number, at least %" PRIu64 "\n", option, text, min);
+		fprintf(stderr, "roce-sim: --%s: \"%s\" is wrong, must be a number, at least %" PRIu64 "\n", option,
+			text, min);
 		exit(2);
 	}
 	return value;
@@ -106,16 +108,38 @@ static void parse(int argc, char **argv, struct options *o)
 
 	while ((c = getopt_long(argc, argv, "hq", longs, NULL)) != -1) {
 		switch (c) {
-		case 's': o->seed = number("seed", optarg, 0); o->has_seed = true; break;
-		case 'n': o->n_seeds = number("seeds", optarg, 1); o->has_seeds = true; break;
-		case 'c': o->csv = optarg; break;
-		case 'j': o->json = optarg; break;
-		case 'v': o->svg = optarg; break;
-		case 'q': o->quiet = true; break;
-		case 'p': print = true; break;
-		case 'm': markdown = true; break;
-		case 'h': usage(stdout); exit(0);
-		default: usage(stderr); exit(2);
+		case 's':
+			o->seed = number("seed", optarg, 0);
+			o->has_seed = true;
+			break;
+		case 'n':
+			o->n_seeds = number("seeds", optarg, 1);
+			o->has_seeds = true;
+			break;
+		case 'c':
+			o->csv = optarg;
+			break;
+		case 'j':
+			o->json = optarg;
+			break;
+		case 'v':
+			o->svg = optarg;
+			break;
+		case 'q':
+			o->quiet = true;
+			break;
+		case 'p':
+			print = true;
+			break;
+		case 'm':
+			markdown = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(2);
 		}
 	}
 	if (print) {

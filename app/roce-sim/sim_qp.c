@@ -143,18 +143,3 @@ void sim_qp_kick(struct sim_qp *qp)
 	tp_qp_kick(qp->host->tp, qp->qp);
 	sim_host_work(qp->host, qp->host->net->now_ns);
 }
-
-static void on_kick(void *env, void *arg, uint64_t now_ps)
-{
-	struct sim_qp *qp = arg;
-
-	(void)env;
-	(void)now_ps;
-	if (qp->qp != NULL)
-		sim_qp_kick(qp);
-}
-
-void sim_qp_kick_later(struct sim_qp *qp)
-{
-	(void)fabric_at(qp->host->net->fabric, qp->host->net->now_ns, on_kick, qp);
-}

@@ -55,6 +55,7 @@ static int take_flows(const struct sim_run *run, struct sim_result *result)
 	uint64_t first_ns = UINT64_MAX;
 	int rc = -ENOMEM;
 
+	result->together = true;
 	result->fct_ns = calloc(run->n_flows + 1, sizeof(*result->fct_ns));
 	if (fct_us == NULL || slow == NULL || result->fct_ns == NULL)
 		goto out;
@@ -62,6 +63,7 @@ static int take_flows(const struct sim_run *run, struct sim_result *result)
 		const struct sim_flow *flow = &run->flows[i];
 		uint64_t ns = flow->end_ns - flow->start_ns;
 
+		result->together &= flow->start_ns == run->flows[0].start_ns && !flow->follows;
 		if (!flow->done || flow->failed)
 			continue;
 		if (flow->start_ns < first_ns)
@@ -196,8 +198,8 @@ static uint64_t dropped(const struct sim_result *r)
 
 static void print_spread(FILE *out, const char *name, const struct sim_spread *s, const char *unit)
 {
-	fprintf(out, "  %-12s mean %.2f  p50 %.2f  p95 %.2f  p99 %.2f  max %.2f%s\n", name, s->mean, s->p50, s->p95, s->p99,
-		s->max, unit);
+	fprintf(out, "  %-12s mean %.2f  p50 %.2f  p95 %.2f  p99 %.2f  max %.2f%s\n", name, s->mean, s->p50, s->p95,
+		s->p99, s->max, unit);
 }
 
 void sim_report_text(FILE *out, const struct sim_result *r)
@@ -233,8 +235,8 @@ void sim_report_csv(FILE *out, const struct sim_run *run)
 		const struct sim_flow *f = &run->flows[i];
 		const char *outcome = !f->done ? "unfinished" : f->failed ? "failed" : "ok";
 
-		fprintf(out, "%" PRIu64 ",%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n", run->seed, i,
-			f->workload, f->src, f->dst, f->bytes, f->start_ns, f->end_ns, f->ideal_ns, outcome);
+		fprintf(out, "%" PRIu64 ",%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n", run->seed,
+			i, f->workload, f->src, f->dst, f->bytes, f->start_ns, f->end_ns, f->ideal_ns, outcome);
 	}
 }
 
@@ -256,8 +258,8 @@ static void json_text(FILE *out, const char *text)
 
 static void json_spread(FILE *out, const char *name, const struct sim_spread *s)
 {
-	fprintf(out, "\"%s\": {\"mean\": %.3f, \"p50\": %.3f, \"p95\": %.3f, \"p99\": %.3f, \"max\": %.3f},\n      ", name,
-		s->mean, s->p50, s->p95, s->p99, s->max);
+	fprintf(out, "\"%s\": {\"mean\": %.3f, \"p50\": %.3f, \"p95\": %.3f, \"p99\": %.3f, \"max\": %.3f},\n      ",
+		name, s->mean, s->p50, s->p95, s->p99, s->max);
 }
 
 static void json_use(FILE *out, const struct sim_use use[2])
@@ -270,7 +272,9 @@ static void json_run(FILE *out, const struct sim_result *r)
 {
 	static const char *const tiers[] = {"host", "leaf", "core"};
 
-	fprintf(out, "    {\"seed\": %" PRIu64 ", \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64 ",\n      ",
+	fprintf(out,
+		"    {\"seed\": %" PRIu64 ", \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64
+		",\n      ",
 		r->seed, r->n_flows, r->n_ok, r->n_failed, r->bytes);
 	fprintf(out, "\"end_us\": %.3f, \"bound_us\": %.3f, \"goodput_gbps\": %.4f,\n      ",
 		(double)r->end_ns / NS_PER_US, (double)r->bound_ns / NS_PER_US, r->goodput_gbps);
@@ -279,12 +283,13 @@ static void json_run(FILE *out, const struct sim_result *r)
 	fprintf(out, "\"retransmits\": %" PRIu64 ", \"ack_timeouts\": %" PRIu64 ", \"seq_naks\": %" PRIu64 ",\n      ",
 		r->tp.retransmits, r->tp.ack_timeouts, r->tp.seq_naks_received);
 	fprintf(out,
-		"\"dropped\": {\"buffer\": %" PRIu64 ", \"link\": %" PRIu64 ", \"fault\": %" PRIu64 ", \"route\": %" PRIu64
-		", \"icrc\": %" PRIu64 "},\n      ",
+		"\"dropped\": {\"buffer\": %" PRIu64 ", \"link\": %" PRIu64 ", \"fault\": %" PRIu64
+		", \"route\": %" PRIu64 ", \"icrc\": %" PRIu64 "},\n      ",
 		r->fabric.lost[FABRIC_LOSS_BUFFER], r->fabric.lost[FABRIC_LOSS_LINK], r->fabric.lost[FABRIC_LOSS_FAULT],
 		r->fabric.lost[FABRIC_LOSS_ROUTE], r->bad_frames);
 	fprintf(out,
-		"\"marked\": %" PRIu64 ", \"max_queue_bytes\": %" PRIu64 ", \"pauses\": %u, \"pause_us\": %.3f,\n      ",
+		"\"marked\": %" PRIu64 ", \"max_queue_bytes\": %" PRIu64
+		", \"pauses\": %u, \"pause_us\": %.3f,\n      ",
 		r->fabric.marked, r->fabric.max_queue_bytes, r->fabric.pauses, (double)r->fabric.pause_ns / NS_PER_US);
 	fprintf(out, "\"delivered\": %" PRIu64 ", \"digest\": \"%016" PRIx64 "\",\n      \"links\": {", r->delivered,
 		r->digest);

@@ -21,6 +21,7 @@ struct sim_result {
 	uint64_t seed;
 	uint32_t n_flows, n_ok, n_failed;   /* the rest was not done in time, or lost a message */
 	uint64_t end_ns, bound_ns;
+	bool together;                      /* all flows began at the same time, so the bound is one for each */
 	uint64_t bytes;                     /* of flows that are done */
 	struct sim_spread fct_us, slowdown;
 	double goodput_gbps;                /* of all hosts together */

@@ -46,7 +46,8 @@ static void text(FILE *out, double x, double y, const char *anchor, int size, co
 			safe[n++] = *c;
 		safe[n] = '\0';
 	}
-	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">%s</text>\n", x, y, anchor, size, safe);
+	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">%s</text>\n", x, y, anchor, size,
+		safe);
 }
 
 static void line(FILE *out, double x1, double y1, double x2, double y2, const char *style)
@@ -62,7 +63,7 @@ static void grid(FILE *out, int x, int end, double full)
 		char label[32];
 
 		line(out, x, y, end, y, i == 0 ? "stroke=\"#333\"" : "stroke=\"#ddd\"");
-		snprintf(label, sizeof(label), "%.0f%%", share * full * 100);
+		snprintf(label, sizeof(label), "%.3g%%", share * full * 100);
 		text(out, x - 8, y + 4, "end", 12, label);
 	}
 }
@@ -89,12 +90,14 @@ static void curve(FILE *out, const struct sim_result *r, double max_us, const ch
 	const double per_us = (LEFT_END - LEFT_X) / max_us;
 	uint32_t skip = r->n_ok / MAX_DOTS + 1;
 
-	fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"%d,%d", colour, LEFT_X, BOTTOM);
+	fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"%d,%d", colour, LEFT_X,
+		BOTTOM);
 	for (uint32_t i = 0; i < r->n_ok; i += skip) {
 		uint32_t last = i + skip - 1 < r->n_ok ? i + skip - 1 : r->n_ok - 1;
 		double x = LEFT_X + (double)r->fct_ns[last] / NS_PER_US * per_us;
 
-		fprintf(out, " %.1f,%.1f %.1f,%.1f", x, y_of((double)i / r->n_flows), x, y_of((double)(last + 1) / r->n_flows));
+		fprintf(out, " %.1f,%.1f %.1f,%.1f", x, y_of((double)i / r->n_flows), x,
+			y_of((double)(last + 1) / r->n_flows));
 	}
 	fputs("\"/>\n", out);
 }
@@ -106,9 +109,6 @@ static void completion_times(FILE *out, const struct sim_result *results, uint32
 
 	for (uint32_t i = 0; i < n; i++)
 		max_us = results[i].fct_us.max > max_us ? results[i].fct_us.max : max_us;
-	/* With flows that begin at different times, the bound of all is no time of one of them. */
-	if (bound_us <= 2 * max_us && bound_us > max_us)
-		max_us = bound_us;
 	max_us *= 1.04;
 	text(out, LEFT_X, TOP - 14, "start", 14, "flows done within (us)");
 	grid(out, LEFT_X, LEFT_END, 1);
@@ -120,12 +120,14 @@ static void completion_times(FILE *out, const struct sim_result *results, uint32
 		line(out, x, BOTTOM, x, BOTTOM + 5, "stroke=\"#333\"");
 		text(out, x, BOTTOM + 20, "middle", 12, label);
 	}
-	if (bound_us <= max_us) {
+	/* With flows that begin at different times, the bound of all is no time of one of them. */
+	if (results[0].together && bound_us <= max_us) {
 		double x = LEFT_X + bound_us / max_us * (LEFT_END - LEFT_X);
+		bool left = x < (LEFT_X + LEFT_END) / 2.0;
 
 		line(out, x, TOP, x, BOTTOM, "stroke=\"#333\" stroke-dasharray=\"4 3\"");
 		snprintf(label, sizeof(label), "bound %.1f", bound_us);
-		text(out, x - 5, TOP + 12, "end", 12, label);
+		text(out, left ? x + 6 : x - 6, BOTTOM - 8, left ? "start" : "end", 12, label);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		curve(out, &results[i], max_us, colours[i % N_COLOURS]);
@@ -139,8 +141,8 @@ static void bar(FILE *out, double x, double width, const struct sim_use *use, do
 	char style[64];
 
 	snprintf(style, sizeof(style), "stroke=\"#333\" stroke-width=\"%.1f\"", width > 4 ? 1.0 : 0.5);
-	fprintf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y_of(use->mean / full),
-		width, BOTTOM - y_of(use->mean / full), colour);
+	fprintf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"/>\n", x,
+		y_of(use->mean / full), width, BOTTOM - y_of(use->mean / full), colour);
 	line(out, x + width / 2, y_of(use->min / full), x + width / 2, y_of(use->max / full), style);
 }
 
@@ -200,8 +202,8 @@ void sim_svg(FILE *out, const char *title, const struct sim_result *results, uin
 	snprintf(about, sizeof(about), "%s: %u flows, %u run%s, first of seed %" PRIu64, title, r->n_flows, n,
 		n == 1 ? "" : "s", r->seed);
 	text(out, 16, 24, "start", 15, about);
-	snprintf(about, sizeof(about), "mean %.1f us, p99 %.1f us, max %.1f us, %.1f Gb/s", r->fct_us.mean, r->fct_us.p99,
-		r->fct_us.max, r->goodput_gbps);
+	snprintf(about, sizeof(about), "mean %.1f us, p99 %.1f us, max %.1f us, %.1f Gb/s", r->fct_us.mean,
+		r->fct_us.p99, r->fct_us.max, r->goodput_gbps);
 	text(out, LEFT_X, HEIGHT - 8, "start", 12, about);
 	completion_times(out, results, n);
 	link_use(out, r);

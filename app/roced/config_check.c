@@ -170,8 +170,8 @@ static void check_addr_taken(struct config_reader *reader, uint32_t d, uint32_t 
 
 	for (uint32_t j = 0; j < n; j++) {
 		if (memcmp(&device->addrs[i].addr, &other->addrs[j].addr, 16) == 0)
-			config_error(reader, &device->at, "devices[%u].addresses[%u]: is devices[%u].addresses[%u] too", d,
-				i, e, j);
+			config_error(reader, &device->at, "devices[%u].addresses[%u]: is devices[%u].addresses[%u] too",
+				d, i, e, j);
 	}
 }
 

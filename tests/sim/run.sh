@@ -45,6 +45,11 @@ PY
     result "scenario $name, twice the same" $rc
 done
 
+rc=0
+"$sim" --print-help --markdown >"$tmp/keys"
+sed -n '/^| key | type/,$p' "$top/docs/simulator.md" | cmp - "$tmp/keys" || rc=1
+result "docs/simulator.md has the keys" $rc
+
 # The size that the simulator is made for.
 rc=0
 started=$SECONDS

@@ -283,7 +283,8 @@ static void describe(const struct plan *p)
 	const struct fabric_config *f = &p->config.fabric;
 	char name[64];
 
-	printf("     fabric: %u pods, %u leaves, %u spines, %u hosts a leaf, hosts %llu Mb/s, leaves %llu Mb/s; timeout %u\n",
+	printf("     fabric: %u pods, %u leaves, %u spines, %u hosts a leaf, hosts %llu Mb/s, leaves %llu Mb/s; "
+	       "timeout %u\n",
 		f->pods, f->leaves, f->spines, f->hosts_per_leaf, (unsigned long long)f->host_link.rate_mbps,
 		(unsigned long long)f->leaf_link.rate_mbps, p->timeout);
 	for (uint32_t i = 0; i < p->n_faults; i++) {
@@ -291,9 +292,10 @@ static void describe(const struct plan *p)
 		const struct fabric_fault *w = &fault->what;
 
 		fabric_link_name(p->net->fabric, fault->link, name, sizeof(name));
-		printf("     fault: %s, %llu to %lld ns:%s rate %u%%, lose %u, corrupt %u, repeat %u, delay %u ppm, pause %u\n", name,
-			(unsigned long long)fault->from_ns, (long long)fault->until_ns, w->cut ? " cut," : "", w->rate_percent,
-			w->lose_ppm, w->corrupt_ppm, w->repeat_ppm, w->delay_ppm, w->pause_priorities);
+		printf("     fault: %s, %llu to %lld ns:%s rate %u%%, lose %u, corrupt %u, repeat %u, delay %u ppm, "
+		       "pause %u\n",
+			name, (unsigned long long)fault->from_ns, (long long)fault->until_ns, w->cut ? " cut," : "",
+			w->rate_percent, w->lose_ppm, w->corrupt_ppm, w->repeat_ppm, w->delay_ppm, w->pause_priorities);
 	}
 }
 
@@ -340,13 +342,16 @@ static int run_seed(uint64_t seed, bool verbose, bool *good, uint64_t *digest)
 
 static void tell_totals(uint64_t n)
 {
-	printf("     %llu seeds: messages %llu arrived, %llu lost; connections cut off %llu; packets lost %llu by faults, %llu on "
+	printf("     %llu seeds: messages %llu arrived, %llu lost; connections cut off %llu; packets lost %llu by "
+	       "faults, %llu on "
 	       "cut links, %llu in buffers, %llu damaged, %llu marked; %llu pauses\n",
 		(unsigned long long)n, (unsigned long long)total.arrived, (unsigned long long)total.lost,
-		(unsigned long long)total.failed, (unsigned long long)total.lost_fault, (unsigned long long)total.lost_link,
-		(unsigned long long)total.lost_buffer, (unsigned long long)total.bad_frames,
-		(unsigned long long)total.marked, (unsigned long long)total.pauses);
-	printf("     retransmitted %llu, timeouts %llu, RNR NAKs %llu, sequence NAKs %llu, duplicates %llu, UC messages cut short "
+		(unsigned long long)total.failed, (unsigned long long)total.lost_fault,
+		(unsigned long long)total.lost_link, (unsigned long long)total.lost_buffer,
+		(unsigned long long)total.bad_frames, (unsigned long long)total.marked,
+		(unsigned long long)total.pauses);
+	printf("     retransmitted %llu, timeouts %llu, RNR NAKs %llu, sequence NAKs %llu, duplicates %llu, UC "
+	       "messages cut short "
 	       "%llu\n",
 		(unsigned long long)total.tp.retransmits, (unsigned long long)total.tp.ack_timeouts,
 		(unsigned long long)total.tp.rnr_naks_received, (unsigned long long)total.tp.seq_naks_received,
@@ -393,7 +398,7 @@ int main(int argc, char **argv)
 		printf("     again: %s -v %llu\n", argv[0], (unsigned long long)seed);
 	}
 	tell_totals(n);
-	printf("%s faults of seeds %llu to %llu (digest %016llx)\n", n_bad == 0 ? "PASS" : "FAIL", (unsigned long long)first,
-		(unsigned long long)(first + n - 1), (unsigned long long)all);
+	printf("%s faults of seeds %llu to %llu (digest %016llx)\n", n_bad == 0 ? "PASS" : "FAIL",
+		(unsigned long long)first, (unsigned long long)(first + n - 1), (unsigned long long)all);
 	return n_bad == 0 ? 0 : 1;
 }

@@ -142,7 +142,6 @@ static void test_paced_by_the_link(void **state)
 	struct sim_config config;
 	struct sim_net *net;
 	struct fabric_port_stats up;
-	uint64_t bytes = N_WRITES * BYTES;
 
 	(void)state;
 	two_leaves(&config);
@@ -152,8 +151,6 @@ static void test_paced_by_the_link(void **state)
 	assert_true(most_queued <= 2 * (MTU + 128));
 	assert_int_equal(fabric_link_stats(net->fabric, 0, 0, &up), 0);
 	assert_true(up.max_queue_bytes <= 2 * (MTU + 128));
-	/* 80 ps a byte: from first to last the link was never idle but for the start of the window. */
-	assert_true(net->now_ns != 0 && bytes != 0);
 	sim_net_destroy(net);
 }
 

@@ -164,8 +164,8 @@ static void test_unreliable(void **state)
 		all_done(&r);
 		sim_run_free(&r);
 		s.n_faults = 1;
-		s.faults[0] = (struct sim_fault){.host = 0, .leaf = SIM_ANY, .spine = SIM_ANY, .link = SIM_ANY, .count = 8,
-			.lose_ppm = 20000};
+		s.faults[0] = (struct sim_fault){
+			.host = 0, .leaf = SIM_ANY, .spine = SIM_ANY, .link = SIM_ANY, .count = 8, .lose_ppm = 20000};
 		run(&r, 6);
 		assert_true(r.n_done < r.n_flows);
 		assert_int_equal(r.n_failed, 0);

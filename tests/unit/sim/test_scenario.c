@@ -57,13 +57,14 @@ static void test_defaults(void **state)
 static void test_all_of_it(void **state)
 {
 	(void)state;
-	assert_int_equal(load("fabric = { pods = 2; leaves = 3; spines = 2; cores_per_spine = 1; hosts_per_leaf = 2; };\n"
-			      "transport = { service = \"UC\"; mtu = 1024; };\n"
-			      "workloads = ( { pattern = \"poisson\"; sizes = \"fbhdp\"; op = \"send\"; },\n"
-			      "              { pattern = \"ring\"; placement = \"strided\"; } );\n"
-			      "faults = ( { leaf = 5; spine = 1; cut = true; at_us = 5; until_us = 9; },\n"
-			      "           { host = 10; count = 2; lose_ppm = 3; } );\n"
-			      "seed = 9; seeds = 3;"),
+	assert_int_equal(
+		load("fabric = { pods = 2; leaves = 3; spines = 2; cores_per_spine = 1; hosts_per_leaf = 2; };\n"
+		     "transport = { service = \"UC\"; mtu = 1024; };\n"
+		     "workloads = ( { pattern = \"poisson\"; sizes = \"fbhdp\"; op = \"send\"; },\n"
+		     "              { pattern = \"ring\"; placement = \"strided\"; } );\n"
+		     "faults = ( { leaf = 5; spine = 1; cut = true; at_us = 5; until_us = 9; },\n"
+		     "           { host = 10; count = 2; lose_ppm = 3; } );\n"
+		     "seed = 9; seeds = 3;"),
 		0);
 	assert_int_equal(scenario.transport.service, TP_QPT_UC);
 	assert_string_equal(scenario.workloads[0].sizes_name, "fbhdp");
@@ -83,7 +84,8 @@ static void test_errors(void **state)
 		{"workloads = ( { pattern = \"permutation\";\n bites = 5; } );",
 			"FILE:2: workloads[0]: unknown key 'bites', did you mean 'bytes'?"},
 		{"\n\nworkloads = ( { pattern = \"star\"; } );",
-			"FILE:3: pattern: \"star\" is wrong, must be permutation, incast, all-to-all, ring, poisson or moe"},
+			"FILE:3: pattern: \"star\" is wrong, must be permutation, incast, all-to-all, ring, poisson or "
+			"moe"},
 		{"fabric = {\n leaves = 0; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE:2: fabric.leaves: 0 is out of range, must be 1 to 1048576"},
 		{"transport = { scheduler = \"reps\"; };\nworkloads = ( { pattern = \"ring\"; } );",
