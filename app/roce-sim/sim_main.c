@@ -16,7 +16,7 @@
 struct options {
 	const char *scenario, *csv, *json, *svg;
 	uint64_t seed, n_seeds;
-	bool has_seed, has_seeds, quiet;
+	bool has_seed, has_seeds, quiet, print_help, markdown;
 };
 
 /* ---- progress ---- */
@@ -89,61 +89,62 @@ static uint64_t number(const char *option, const char *text, uint64_t min)
 	return value;
 }
 
+static const struct option longs[] = {
+	{"seed", required_argument, NULL, 's'},
+	{"seeds", required_argument, NULL, 'n'},
+	{"csv", required_argument, NULL, 'c'},
+	{"json", required_argument, NULL, 'j'},
+	{"svg", required_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"print-help", no_argument, NULL, 'p'},
+	{"markdown", no_argument, NULL, 'm'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static void take(struct options *o, int c, const char *value)
+{
+	switch (c) {
+	case 's':
+		o->seed = number("seed", value, 0);
+		o->has_seed = true;
+		break;
+	case 'n':
+		o->n_seeds = number("seeds", value, 1);
+		o->has_seeds = true;
+		break;
+	case 'c':
+		o->csv = value;
+		break;
+	case 'j':
+		o->json = value;
+		break;
+	case 'v':
+		o->svg = value;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'p':
+		o->print_help = true;
+		break;
+	case 'm':
+		o->markdown = true;
+		break;
+	default:
+		usage(c == 'h' ? stdout : stderr);
+		exit(c == 'h' ? 0 : 2);
+	}
+}
+
 static void parse(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {
-		{"seed", required_argument, NULL, 's'},
-		{"seeds", required_argument, NULL, 'n'},
-		{"csv", required_argument, NULL, 'c'},
-		{"json", required_argument, NULL, 'j'},
-		{"svg", required_argument, NULL, 'v'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"print-help", no_argument, NULL, 'p'},
-		{"markdown", no_argument, NULL, 'm'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	bool print = false, markdown = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "hq", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			o->seed = number("seed", optarg, 0);
-			o->has_seed = true;
-			break;
-		case 'n':
-			o->n_seeds = number("seeds", optarg, 1);
-			o->has_seeds = true;
-			break;
-		case 'c':
-			o->csv = optarg;
-			break;
-		case 'j':
-			o->json = optarg;
-			break;
-		case 'v':
-			o->svg = optarg;
-			break;
-		case 'q':
-			o->quiet = true;
-			break;
-		case 'p':
-			print = true;
-			break;
-		case 'm':
-			markdown = true;
-			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
-		default:
-			usage(stderr);
-			exit(2);
-		}
-	}
-	if (print) {
-		sim_scenario_help(stdout, markdown);
+	while ((c = getopt_long(argc, argv, "hq", longs, NULL)) != -1)
+		take(o, c, optarg);
+	if (o->print_help) {
+		sim_scenario_help(stdout, o->markdown);
 		exit(0);
 	}
 	if (optind + 1 != argc) {
