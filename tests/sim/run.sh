@@ -56,7 +56,8 @@ started=$SECONDS
 (ulimit -v 4194304; "$sim" "$top/config/sim/permutation-1024.conf" --json "$tmp/big.json" --quiet) || rc=1
 grep -q '"ok": 1024' "$tmp/big.json" || rc=1
 [ $((SECONDS - started)) -le 120 ] || rc=1
-result "1024 hosts, 2 MiB each, within 120 s and 4 GiB ($((SECONDS - started)) s)" $rc
+echo "took $((SECONDS - started)) s"
+result "1024 hosts, 2 MiB each, within 120 s and 4 GiB" $rc
 
 for ((first = 1; first <= seeds; first += batch)); do
     n=$((seeds - first + 1 < batch ? seeds - first + 1 : batch))
