@@ -8,27 +8,16 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "config_read.h"
 #include "vd.h"
 #include "wire_frame.h"
 
 #define CONFIG_NAME_BYTES   VC_NAME_BYTES
-#define CONFIG_TEXT_BYTES   256
 #define CONFIG_MAX_EAL_ARGS 32
 #define CONFIG_MAX_WORKERS  VD_MAX_WORKERS
 #define CONFIG_MAX_PORTS    8
 #define CONFIG_MAX_RX       16
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
-
-/* Elements of lists start with the place they were read from. */
-struct config_at {
-	const char *file;          /* lives as long as the struct config */
-	unsigned line;
-};
 
 struct config_rx {
 	struct config_at at;
@@ -101,7 +90,7 @@ struct config {
 	struct config_device devices[VD_MAX_DEVICES];
 	struct vd_limits limits;
 	struct vd_user_limits user_limits;
-	char files[8][CONFIG_TEXT_BYTES];  /* names the config_at point to */
+	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */
 };
 
 /* Reads and checks the file at path. Writes one line per error to err, "FILE:LINE: where: what". Returns

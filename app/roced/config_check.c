@@ -8,6 +8,11 @@
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
 
+static struct config *config_of(const struct config_reader *reader)
+{
+	return reader->base;
+}
+
 /* A port whose name could not be read is reported already; what refers to it is not wrong as well. */
 static bool all_ports_named(const struct config *config)
 {
@@ -30,12 +35,12 @@ static void port_names(const struct config *config, char *out, size_t n)
 
 static int find_port(struct config_reader *reader, const struct config_at *at, const char *who, const char *name)
 {
-	int port = config_find_port(reader->config, name);
+	int port = config_find_port(config_of(reader), name);
 	char names[512];
 
-	if (port >= 0 || name[0] == '\0' || !all_ports_named(reader->config))
+	if (port >= 0 || name[0] == '\0' || !all_ports_named(config_of(reader)))
 		return port;
-	port_names(reader->config, names, sizeof(names));
+	port_names(config_of(reader), names, sizeof(names));
 	config_error(reader, at, "%s: there is no port \"%s\", there is %s", who, name,
 		names[0] != '\0' ? names : "none");
 	return -1;
@@ -57,15 +62,15 @@ static void default_rx(struct config *config, uint32_t w)
 
 static void check_worker(struct config_reader *reader, uint32_t w, uint64_t taken[CONFIG_MAX_PORTS])
 {
-	struct config_worker *worker = &reader->config->workers[w];
+	struct config_worker *worker = &config_of(reader)->workers[w];
 	char who[64];
 
 	for (uint32_t v = 0; v < w; v++) {
-		if (reader->config->workers[v].lcore == worker->lcore)
+		if (config_of(reader)->workers[v].lcore == worker->lcore)
 			config_error(reader, &worker->at, "workers[%u].lcore: %u is used by workers[%u] too", w,
 				worker->lcore, v);
 	}
-	default_rx(reader->config, w);
+	default_rx(config_of(reader), w);
 	for (uint32_t r = 0; r < worker->n_rx; r++) {
 		const struct config_rx *rx = &worker->rx[r];
 		int port;
@@ -84,7 +89,7 @@ static void check_worker(struct config_reader *reader, uint32_t w, uint64_t take
 /* Queues are 0 to n-1 and all of them are polled: a frame in another would never be seen. */
 static void check_queues(struct config_reader *reader, uint32_t p, uint64_t taken)
 {
-	struct config_port *port = &reader->config->ports[p];
+	struct config_port *port = &config_of(reader)->ports[p];
 	uint32_t n = 0;
 
 	while (n < 64 && (taken & (1ull << n)) != 0)
@@ -101,7 +106,7 @@ static void check_queues(struct config_reader *reader, uint32_t p, uint64_t take
 
 static void check_port(struct config_reader *reader, uint32_t p)
 {
-	struct config *config = reader->config;
+	struct config *config = config_of(reader);
 	struct config_port *port = &config->ports[p];
 	struct net_need need = {port->device, port->mtu, port->n_rx_queues, config->n_workers};
 	char msg[NET_MSG_BYTES], mine[CONFIG_TEXT_BYTES], other[CONFIG_TEXT_BYTES];
@@ -140,7 +145,7 @@ static bool in_prefix(const struct config_prefix *prefix, const struct wire_addr
 static void check_gateway(struct config_reader *reader, uint32_t d, const char *key, const struct wire_addr *gateway)
 {
 	static const struct wire_addr none;
-	const struct config_device *device = &reader->config->devices[d];
+	const struct config_device *device = &config_of(reader)->devices[d];
 
 	if (memcmp(gateway, &none, sizeof(none)) == 0)
 		return;
@@ -161,18 +166,18 @@ static void check_gateway(struct config_reader *reader, uint32_t d, const char *
 /* Compares one address with the first n of another device (or of the same, those before it). */
 static void check_addr_taken(struct config_reader *reader, uint32_t d, uint32_t i, uint32_t e, uint32_t n)
 {
-	const struct config_device *device = &reader->config->devices[d], *other = &reader->config->devices[e];
+	const struct config_device *device = &config_of(reader)->devices[d], *other = &config_of(reader)->devices[e];
 
 	for (uint32_t j = 0; j < n; j++) {
 		if (memcmp(&device->addrs[i].addr, &other->addrs[j].addr, 16) == 0)
-			config_error(reader, &device->at, "devices[%u].addresses[%u]: is devices[%u].addresses[%u] too", d,
-				i, e, j);
+			config_error(reader, &device->at, "devices[%u].addresses[%u]: is devices[%u].addresses[%u] too",
+				d, i, e, j);
 	}
 }
 
 static void check_addrs(struct config_reader *reader, uint32_t d)
 {
-	const struct config *config = reader->config;
+	const struct config *config = config_of(reader);
 
 	for (uint32_t i = 0; i < config->devices[d].n_addrs; i++) {
 		for (uint32_t e = 0; e < d; e++)
@@ -183,7 +188,7 @@ static void check_addrs(struct config_reader *reader, uint32_t d)
 
 static void check_device(struct config_reader *reader, uint32_t d)
 {
-	struct config *config = reader->config;
+	struct config *config = config_of(reader);
 	struct config_device *device = &config->devices[d];
 	char who[64];
 	int port;
@@ -211,7 +216,7 @@ static void check_device(struct config_reader *reader, uint32_t d)
 
 void config_check(struct config_reader *reader)
 {
-	struct config *config = reader->config;
+	struct config *config = config_of(reader);
 	uint64_t taken[CONFIG_MAX_PORTS] = {0};
 
 	for (uint32_t w = 0; w < config->n_workers; w++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of configuration keys, and its printing. */
-#include <string.h>
-
+/* The table of configuration keys. */
 #include "config_schema.h"
 
 /* Field f of struct s; the same for lists and arrays with their count. */
@@ -144,82 +142,7 @@ const struct config_key config_keys[] = {
 
 const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
 
-const char *config_key_name(const struct config_key *key, size_t *n_bytes)
-{
-	const char *dot = strrchr(key->path, '.');
-	const char *name = dot != NULL ? dot + 1 : key->path;
-
-	*n_bytes = strcspn(name, "[");
-	return name;
-}
-
-bool config_key_is_child(const struct config_key *key, const char *group)
-{
-	size_t n, len = strlen(group);
-	const char *name = config_key_name(key, &n);
-
-	if (len == 0)
-		return name == key->path;
-	return (size_t)(name - key->path) == len + 1 && !strncmp(key->path, group, len);
-}
-
-const char *config_type_name(enum config_type type)
-{
-	static const char *const names[] = {
-		[CONFIG_GROUP_OF] = "a group { ... }",
-		[CONFIG_LIST_OF] = "a list ( { ... }, ... )",
-		[CONFIG_UINT] = "a number",
-		[CONFIG_BOOLEAN] = "true or false",
-		[CONFIG_TEXT] = "a text in quotes",
-		[CONFIG_NAME] = "a name in quotes",
-		[CONFIG_TEXTS] = "an array of texts [ \"...\", ... ]",
-		[CONFIG_PREFIXES] = "an array of addresses [ \"10.0.0.1/24\", ... ]",
-		[CONFIG_ADDR4] = "an IPv4 address in quotes",
-		[CONFIG_ADDR6] = "an IPv6 address in quotes",
-		[CONFIG_MAC] = "a link address in quotes",
-		[CONFIG_CPUS] = "a set of CPUs in quotes",
-		[CONFIG_GID] = "a name or number in quotes",
-		[CONFIG_MODE] = "a file mode in quotes",
-		[CONFIG_RDMA_MTU] = "a number",
-	};
-
-	return names[type];
-}
-
-static void print_range(const struct config_key *key, char *out, size_t n)
-{
-	out[0] = '\0';
-	if (key->type == CONFIG_UINT)
-		snprintf(out, n, "%llu..%llu", (unsigned long long)key->min, (unsigned long long)key->max);
-	else if (key->type == CONFIG_LIST_OF || key->type == CONFIG_TEXTS || key->type == CONFIG_PREFIXES)
-		snprintf(out, n, "%llu..%llu entries", (unsigned long long)key->min,
-			(unsigned long long)key->max);
-}
-
-static void print_key(FILE *out, const struct config_key *key, bool markdown)
-{
-	const char *dflt = key->dflt == NULL ? "required" : key->dflt;
-	char range[64];
-
-	print_range(key, range, sizeof(range));
-	if (markdown) {
-		fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", key->path, config_type_name(key->type), range,
-			dflt, key->unit, key->help);
-		return;
-	}
-	fprintf(out, "%s\n    %s%s%s%s%s", key->path, config_type_name(key->type), range[0] != '\0' ? ", " : "",
-		range, key->unit[0] != '\0' ? " " : "", key->unit);
-	if (key->dflt == NULL)
-		fprintf(out, "; required");
-	else if (key->dflt[0] != '\0')
-		fprintf(out, "; default %s", key->dflt);
-	fprintf(out, "\n    %s\n", key->help);
-}
-
 void config_print_help(FILE *out, bool markdown)
 {
-	if (markdown)
-		fprintf(out, "| key | type | range | default | unit | what |\n| --- | --- | --- | --- | --- | --- |\n");
-	for (size_t i = 0; i < config_n_keys; i++)
-		print_key(out, &config_keys[i], markdown);
+	config_print_keys(out, config_keys, config_n_keys, markdown);
 }

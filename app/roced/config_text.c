@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config_schema.h"
+#include "config_read.h"
 
 #define INCLUDE     "@include"
 #define WORD_BYTES  128
@@ -132,7 +132,7 @@ static void scan(struct text *text)
 static void check_file(struct config_reader *reader, const struct config_at *from, const char *path,
 	uint32_t *n_files)
 {
-	const uint32_t most = sizeof(reader->config->files) / sizeof(reader->config->files[0]);
+	const uint32_t most = CONFIG_MAX_FILES;
 	struct text text = {.reader = reader, .at = {.file = path, .line = 1}, .n_files = n_files};
 	const char *why = NULL;
 	struct stat st;

@@ -37,7 +37,7 @@ static bool link_ok(const struct fabric_link_config *link)
 	return link->rate_mbps != 0 && link->rate_mbps <= MAX_RATE_MBPS && link->delay_ns <= MAX_DELAY_NS;
 }
 
-static bool config_ok(const struct fabric_config *config)
+bool fabric_config_ok(const struct fabric_config *config)
 {
 	const struct fabric_switch_config *sw = &config->sw;
 	uint64_t leaves = (uint64_t)config->pods * config->leaves;
@@ -64,7 +64,7 @@ int fabric_create(const struct fabric_config *config, const struct fabric_ops *o
 {
 	struct fabric *fabric;
 
-	if (!config_ok(config))
+	if (!fabric_config_ok(config))
 		return -EINVAL;
 	fabric = calloc(1, sizeof(*fabric));
 	if (fabric == NULL)

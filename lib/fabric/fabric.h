@@ -56,6 +56,8 @@ struct fabric_config {
 /* Two tiers of 8 leaves and 16 spines, 16 hosts a leaf, all links 100 Gb/s and 1 us; 32 MiB of buffer, marking from
  * 100 KB to 400 KB up to 20 %, no PFC, convergence 1 s. */
 void fabric_config_default(struct fabric_config *config);
+/* Whether fabric_create() takes it. */
+bool fabric_config_ok(const struct fabric_config *config);
 
 /* Why a packet did not arrive. */
 enum fabric_loss {
@@ -122,7 +124,7 @@ uint32_t fabric_leaf_link(const struct fabric *fabric, uint32_t leaf, uint32_t s
 
 /* What a link does to packets, in both directions; all zero: nothing. */
 struct fabric_fault {
-	bool cut;                /* switches route around it convergence_ns later */
+	bool cut;                /* switches route around it convergence_ns later; a host goes on at its link's rate */
 	uint32_t rate_percent;   /* of its rate; 0: all of it */
 	uint32_t lose_ppm, corrupt_ppm, repeat_ppm, delay_ppm; /* of the packets */
 	uint64_t delay_ns;       /* how much later at most those that are delayed arrive */

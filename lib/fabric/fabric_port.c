@@ -97,12 +97,14 @@ void fabric_port_kick(struct fabric_port *port, uint64_t now_ps)
 		if (carried == NULL)
 			return;
 		set_out(port, carried, now_ps);
+		done_ps = now_ps + fabric_wire_ps(port, carried->packet.bytes);
+		/* A switch drops what is for a cut link at once; a host that is told when its link is free is told so. */
+		if (!port->cut || fabric_is_host(port->node))
+			port->busy = fabric_events_add(&port->fabric->events, done_ps, wire_free, port) == 0;
 		if (port->cut) {
 			fabric_lose(port, carried, FABRIC_LOSS_LINK);
 			continue;
 		}
-		done_ps = now_ps + fabric_wire_ps(port, carried->packet.bytes);
-		port->busy = fabric_events_add(&port->fabric->events, done_ps, wire_free, port) == 0;
 		port->stats.tx_packets++;
 		port->stats.tx_bytes += carried->packet.bytes + FABRIC_WIRE_BYTES;
 		put_on_wire(port, carried, done_ps + port->delay_ps);

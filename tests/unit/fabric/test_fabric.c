@@ -380,6 +380,28 @@ static void test_cut_in_flight(void **state)
 	stop(w);
 }
 
+/* A host whose link is cut is told at the rate of the link that it may send on, or it would wait for ever. */
+static void test_cut_host_goes_on(void **state)
+{
+	struct fabric_fault cut = {.cut = true};
+	struct fabric_config config;
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	w = start(&config);
+	fabric_set_fault(w->fabric, 0, &cut, 0);
+	send_bytes(w, 0, 1, 1, 976);
+	send_bytes(w, 0, 1, 1, 976);
+	run(w, 159);
+	assert_int_equal(w->readies, 0);
+	run(w, MS_NS);
+	assert_int_equal(w->readies, 1);
+	assert_int_equal(w->ready_ns, 160);
+	assert_int_equal(w->lost[FABRIC_LOSS_LINK], 2);
+	stop(w);
+}
+
 static void test_slow_link(void **state)
 {
 	struct fabric_fault slow = {.rate_percent = 25};
@@ -536,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_pause_storm),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_cut_in_flight),
+		cmocka_unit_test(test_cut_host_goes_on),
 		cmocka_unit_test(test_slow_link),
 		cmocka_unit_test(test_bad_wire),
 		cmocka_unit_test(test_determinism),

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of a scenario's keys, and what no single key shows. */
+#include <string.h>
+
+#include "sim_scenario.h"
+#include "sim_sizes.h"
+
+#define US           1000u
+#define MAX_BYTES    (1ull << 40)
+#define MAX_US       (1ull << 40)
+#define MAX_INDEX    (1u << 20)
+#define MAX_PPM      1000000u
+#define MAX_MESSAGES (1u << 31)
+
+#define F(s, f)        offsetof(struct s, f), sizeof(((struct s *)0)->f), 0
+#define L(s, f, count) offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
+#define GROUP          0, 0, 0
+#define ANY            "4294967295"
+/* A number with default, range and unit. */
+#define N(path, at, min, max, dflt, unit, help) {path, CONFIG_UINT, at, min, max, dflt, unit, help}
+#define T(path, at, dflt, help)                 {path, CONFIG_TEXT, at, 1, SIM_WORD_BYTES - 1, dflt, "", help}
+#define B(path, at, dflt, help)                 {path, CONFIG_BOOLEAN, at, 0, 1, dflt, "", help}
+#define FAB(f)  F(sim_scenario, fabric.f)
+#define TP(f)   F(sim_scenario, transport.f)
+#define W(f)    F(sim_workload, f)
+#define X(f)    F(sim_fault, f)
+
+static const struct config_key keys[] = {
+	{"fabric", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "leaves, spines, cores and their links"},
+	N("fabric.pods", FAB(pods), 1, MAX_INDEX, "1", "", "more than one: three tiers"),
+	N("fabric.leaves", FAB(leaves), 1, MAX_INDEX, "8", "", "of a pod"),
+	N("fabric.spines", FAB(spines), 0, MAX_INDEX, "16", "", "of a pod"),
+	N("fabric.hosts_per_leaf", FAB(hosts_per_leaf), 1, MAX_INDEX, "16", "", ""),
+	N("fabric.cores_per_spine", FAB(cores_per_spine), 0, MAX_INDEX, "0", "", "with more than one pod"),
+	N("fabric.host_mbps", FAB(host_mbps), 1, 8000000, "100000", "Mb/s", "rate of the hosts' links"),
+	N("fabric.leaf_mbps", FAB(leaf_mbps), 1, 8000000, "100000", "Mb/s", "of those from leaf to spine"),
+	N("fabric.core_mbps", FAB(core_mbps), 1, 8000000, "100000", "Mb/s", "of those from spine to core"),
+	N("fabric.host_ns", FAB(host_ns), 0, 1000000000, "500", "ns",
+		"delay of the hosts' links, the receiver's included"),
+	N("fabric.leaf_ns", FAB(leaf_ns), 0, 1000000000, "500", "ns", "of those from leaf to spine"),
+	N("fabric.core_ns", FAB(core_ns), 0, 1000000000, "500", "ns", "of those from spine to core"),
+	N("fabric.buffer_bytes", FAB(buffer_bytes), 0, MAX_BYTES, "33554432", "bytes",
+		"of a switch, shared by its ports; 0: endless"),
+	N("fabric.queue_bytes", FAB(queue_bytes), 0, MAX_BYTES, "0", "bytes", "most of one port; 0: the buffer"),
+	N("fabric.ecn_min_bytes", FAB(ecn_min_bytes), 0, MAX_BYTES, "100000", "bytes", "queue at which marking begins"),
+	N("fabric.ecn_max_bytes", FAB(ecn_max_bytes), 0, MAX_BYTES, "400000", "bytes",
+		"queue from which all is marked; both 0: no marking"),
+	N("fabric.ecn_max_permille", FAB(ecn_max_permille), 0, 1000, "200", "permille", "marked just below that"),
+	N("fabric.pfc_priorities", FAB(pfc_priorities), 0, 255, "0", "", "bit p: priority p is lossless"),
+	N("fabric.pfc_xoff_bytes", FAB(pfc_xoff_bytes), 0, MAX_BYTES, "500000", "bytes",
+		"from one port and priority in a switch: its sender is paused"),
+	N("fabric.pfc_xon_bytes", FAB(pfc_xon_bytes), 0, MAX_BYTES, "400000", "bytes", "and resumes"),
+	N("fabric.convergence_us", FAB(convergence_us), 0, MAX_US, "1000000", "us",
+		"from a cut until the switches route around it"),
+
+	{"transport", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "the hosts"},
+	T("transport.service", TP(service_name), "RC", "RC, UC or UD"),
+	T("transport.scheduler", TP(scheduler), "ecmp",
+		"how packets choose their ways; ecmp: one UDP port a queue pair"),
+	{"transport.mtu", CONFIG_RDMA_MTU, TP(mtu), 256, 4096, "4096", "bytes", "path MTU"},
+	N("transport.window_pkts", TP(window_pkts), 1, 1u << 20, "128", "packets", "unacknowledged of a queue pair"),
+	N("transport.timeout", TP(timeout), 0, 31, "8", "", "of the acknowledgement: 4.096 us * 2^timeout; 0: never"),
+	N("transport.retry_cnt", TP(retry_cnt), 0, 7, "7", "", "timeouts in a row before a queue pair fails"),
+	N("transport.rd_atomic", TP(rd_atomic), 1, 128, "16", "", "READ requests outstanding"),
+	N("transport.priority", TP(priority), 0, 7, "0", "", "IEEE 802.1p priority of all packets"),
+	B("transport.ecn", TP(ecn), "true", "packets may be marked"),
+	N("transport.max_buffers", TP(max_buffers), 0, 1u << 30, "0", "packets",
+		"of one host in the fabric at most; 0: no limit"),
+	N("transport.poll_ns", TP(poll_ns), 0, 1000000000, "0", "ns",
+		"packets gather for so long before the transport sees them"),
+
+	N("seed", F(sim_scenario, seed), 0, INT64_MAX, "1", "", "of the first run"),
+	N("seeds", F(sim_scenario, n_seeds), 1, 1000000, "1", "", "runs, of consecutive seeds"),
+	N("limit_us", F(sim_scenario, limit_us), 1, MAX_US, "10000000", "us",
+		"of virtual time: what is not done then is not"),
+
+	{"workloads", CONFIG_LIST_OF, L(sim_scenario, workloads, n_workloads), 1, SIM_MAX_WORKLOADS, NULL, "",
+		"what is sent, all of them at once"},
+	T("workloads[].pattern", W(pattern_name), NULL,
+		"permutation, incast, all-to-all, ring, poisson or moe"),
+	T("workloads[].op", W(op_name), "write", "write, send or read"),
+	N("workloads[].bytes", W(bytes), 1, MAX_BYTES, "2097152", "bytes", "of a flow; of a step of a ring"),
+	N("workloads[].message_bytes", W(message_bytes), 0, 1u << 31, "0", "bytes",
+		"flows are cut into messages of at most so many; 0: not cut"),
+	N("workloads[].start_us", W(start_us), 0, MAX_US, "0", "us", "when it begins"),
+	N("workloads[].senders", W(senders), 1, MAX_INDEX, "32", "", "incast: to one receiver"),
+	N("workloads[].group_size", W(group_size), 0, MAX_INDEX, "0", "",
+		"all-to-all, ring, moe: hosts of a group; 0: all"),
+	N("workloads[].groups", W(groups), 0, MAX_INDEX, "0", "", "at most; 0: as many as there are hosts for"),
+	T("workloads[].placement", W(placement_name), "shuffled",
+		"of groups: packed (neighbours), strided (apart) or shuffled"),
+	N("workloads[].steps", W(steps), 0, MAX_INDEX, "0", "", "ring; 0: 2 (n - 1), an allreduce"),
+	T("workloads[].sizes", W(sizes_name), "fixed", "poisson: websearch, fbhdp, alistorage or fixed (= bytes)"),
+	N("workloads[].load_percent", W(load_percent), 1, 200, "50", "%", "poisson: of all hosts' links"),
+	N("workloads[].duration_us", W(duration_us), 1, MAX_US, "1000", "us", "poisson: flows begin within that time"),
+	N("workloads[].tokens", W(tokens), 1, MAX_INDEX, "4096", "", "moe: of a host"),
+	N("workloads[].token_bytes", W(token_bytes), 1, MAX_INDEX, "7168", "bytes", "moe"),
+	N("workloads[].top_k", W(top_k), 1, 64, "8", "", "moe: experts that a token goes to"),
+	N("workloads[].zipf_permille", W(zipf_permille), 0, 4000, "600", "permille",
+		"moe: exponent of the experts' popularity"),
+
+	{"faults", CONFIG_LIST_OF, L(sim_scenario, faults, n_faults), 0, SIM_MAX_FAULTS, "", "",
+		"what goes wrong on links; of two at once on a link the later one counts"},
+	N("faults[].at_us", X(at_us), 0, MAX_US, "0", "us", "from then"),
+	N("faults[].until_us", X(until_us), 0, MAX_US, "0", "us", "to then; 0: to the end"),
+	N("faults[].host", X(host), 0, MAX_INDEX, ANY, "", "link of that host"),
+	N("faults[].leaf", X(leaf), 0, MAX_INDEX, ANY, "", "links of that leaf to spines, counted over all pods"),
+	N("faults[].spine", X(spine), 0, MAX_INDEX, ANY, "",
+		"links of leaves to that spine of their pod; with `leaf`, of that one only"),
+	N("faults[].link", X(link), 0, MAX_INDEX, ANY, "", "link by number: hosts', leaf to spine, spine to core"),
+	N("faults[].count", X(count), 1, MAX_INDEX, "1", "", "so many hosts, leaves, spines or links from that one on"),
+	B("faults[].cut", X(cut), "false", "nothing gets through"),
+	N("faults[].rate_percent", X(rate_percent), 0, 100, "0", "%", "of the link's rate; 0: all of it"),
+	N("faults[].lose_ppm", X(lose_ppm), 0, MAX_PPM, "0", "ppm", "packets lost"),
+	N("faults[].corrupt_ppm", X(corrupt_ppm), 0, MAX_PPM, "0", "ppm", "damaged"),
+	N("faults[].repeat_ppm", X(repeat_ppm), 0, MAX_PPM, "0", "ppm", "delivered twice"),
+	N("faults[].delay_ppm", X(delay_ppm), 0, MAX_PPM, "0", "ppm", "delayed, so that others overtake them"),
+	N("faults[].delay_ns", X(delay_ns), 0, 1000000000, "10000", "ns", "at most"),
+	N("faults[].pause_priorities", X(pause_priorities), 0, 255, "0", "",
+		"bit p: both ends are told all the time to pause priority p (a PFC storm)"),
+};
+
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+void sim_scenario_help(FILE *out, bool markdown)
+{
+	config_print_keys(out, keys, N_KEYS, markdown);
+}
+
+/* ---- words ---- */
+
+/* The index of text among n words; else tells of an error and is -1. */
+static int word(struct config_reader *reader, const struct config_at *at, const char *where, const char *text,
+	const char *const *words, int n)
+{
+	char list[160] = "";
+
+	for (int i = 0; i < n; i++) {
+		size_t used = strlen(list);
+
+		if (!strcmp(words[i], text))
+			return i;
+		snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : i == n - 1 ? " or " : ", ", words[i]);
+	}
+	if (text[0] != '\0') /* else that it is missing was told */
+		config_error(reader, at, "%s: \"%s\" is wrong, must be %s", where, text, list);
+	return -1;
+}
+
+#define WORD(reader, at, where, text, words) word(reader, at, where, text, words, sizeof(words) / sizeof(words[0]))
+
+static void check_transport(struct config_reader *reader, struct sim_scenario *s)
+{
+	static const char *const services[] = {"RC", "UC", "UD"}, *const schedulers[] = {"ecmp"};
+	static const enum tp_qp_type types[] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD};
+	const struct config_at at = {0};
+	int service = WORD(reader, &at, "transport.service", s->transport.service_name, services);
+
+	(void)WORD(reader, &at, "transport.scheduler", s->transport.scheduler, schedulers);
+	if (service >= 0)
+		s->transport.service = types[service];
+}
+
+static void check_workload(struct config_reader *reader, struct sim_scenario *s, uint32_t i)
+{
+	static const char *const patterns[] = {"permutation", "incast", "all-to-all", "ring", "poisson", "moe"};
+	static const char *const ops[] = {"write", "send", "read"};
+	static const char *const placements[] = {"packed", "strided", "shuffled"};
+	struct sim_workload *w = &s->workloads[i];
+	uint64_t hosts = (uint64_t)s->fabric.pods * s->fabric.leaves * s->fabric.hosts_per_leaf;
+	int pattern = WORD(reader, &w->at, "pattern", w->pattern_name, patterns);
+	int op = WORD(reader, &w->at, "op", w->op_name, ops);
+	int placement = WORD(reader, &w->at, "placement", w->placement_name, placements);
+
+	w->pattern = pattern >= 0 ? (enum sim_pattern)pattern : SIM_PERMUTATION;
+	w->op = op >= 0 ? (enum sim_op)op : SIM_WRITE;
+	w->placement = placement >= 0 ? (enum sim_placement)placement : SIM_SHUFFLED;
+	w->sizes = sim_sizes_find(w->sizes_name);
+	if (w->sizes == NULL && strcmp(w->sizes_name, "fixed") != 0)
+		config_error(reader, &w->at, "sizes: \"%s\" is wrong, must be websearch, fbhdp, alistorage or fixed",
+			w->sizes_name);
+	if (op == SIM_READ && s->transport.service != TP_QPT_RC)
+		config_error(reader, &w->at, "op: only RC can read");
+	if (op == SIM_READ && pattern == SIM_RING)
+		config_error(reader, &w->at, "op: a ring passes on what it is sent, so it cannot read");
+	if (pattern == SIM_INCAST && w->senders >= hosts)
+		config_error(reader, &w->at, "senders: there are %llu hosts, so at most %llu can send to one",
+			(unsigned long long)hosts, (unsigned long long)hosts - 1);
+	if (w->message_bytes == 0 && w->bytes > MAX_MESSAGES)
+		config_error(reader, &w->at, "message_bytes: is needed, a message has at most 2147483648 bytes");
+}
+
+/* ---- faults ---- */
+
+static void check_place(struct config_reader *reader, const struct sim_fault *f, const char *what, uint32_t first,
+	uint64_t n)
+{
+	if (first == SIM_ANY || (uint64_t)first + f->count <= n)
+		return;
+	config_error(reader, &f->at, "%s: there are %llu, so %u with count %u is too high", what, (unsigned long long)n,
+		first, f->count);
+}
+
+static void check_fault(struct config_reader *reader, const struct sim_scenario *s, const struct sim_fault *f)
+{
+	uint64_t leaves = (uint64_t)s->fabric.pods * s->fabric.leaves;
+	uint64_t hosts = leaves * s->fabric.hosts_per_leaf;
+	uint64_t cores = (uint64_t)s->fabric.pods * s->fabric.spines * s->fabric.cores_per_spine;
+
+	check_place(reader, f, "host", f->host, hosts);
+	check_place(reader, f, "leaf", f->leaf, leaves);
+	check_place(reader, f, "spine", f->spine, s->fabric.spines);
+	check_place(reader, f, "link", f->link, hosts + leaves * s->fabric.spines + cores);
+	if (f->host == SIM_ANY && f->leaf == SIM_ANY && f->spine == SIM_ANY && f->link == SIM_ANY)
+		config_error(reader, &f->at, "needs a host, leaf, spine or link");
+	if (f->until_us != 0 && f->until_us <= f->at_us)
+		config_error(reader, &f->at, "until_us: is not after at_us");
+}
+
+static void check_fabric(struct config_reader *reader, const struct sim_scenario *s)
+{
+	const struct config_at at = {0};
+	struct fabric_config config;
+
+	if (s->fabric.pods > 1 && s->fabric.cores_per_spine == 0)
+		config_error(reader, &at, "fabric.cores_per_spine: several pods need cores");
+	if (s->fabric.pods == 1 && s->fabric.cores_per_spine != 0)
+		config_error(reader, &at, "fabric.cores_per_spine: one pod has none");
+	if (s->fabric.spines == 0 && s->fabric.leaves > 1)
+		config_error(reader, &at, "fabric.spines: several leaves need spines");
+	if (s->fabric.ecn_min_bytes > s->fabric.ecn_max_bytes)
+		config_error(reader, &at, "fabric.ecn_min_bytes: is above ecn_max_bytes");
+	if (s->fabric.pfc_xon_bytes > s->fabric.pfc_xoff_bytes)
+		config_error(reader, &at, "fabric.pfc_xon_bytes: is above pfc_xoff_bytes");
+	sim_scenario_fabric(s, 0, &config);
+	if (reader->n_errors == 0 && !fabric_config_ok(&config))
+		config_error(reader, &at, "fabric: is too large");
+}
+
+unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err)
+{
+	struct config_reader reader = {
+		.path = path,
+		.keys = keys,
+		.n_keys = N_KEYS,
+		.base = scenario,
+		.files = scenario->files,
+		.err = err,
+	};
+
+	memset(scenario, 0, sizeof(*scenario));
+	if (!config_read_table(&reader))
+		return reader.n_errors;
+	check_fabric(&reader, scenario);
+	check_transport(&reader, scenario);
+	for (uint32_t i = 0; i < scenario->n_workloads; i++)
+		check_workload(&reader, scenario, i);
+	for (uint32_t i = 0; i < scenario->n_faults; i++)
+		check_fault(&reader, scenario, &scenario->faults[i]);
+	return reader.n_errors;
+}
+
+void sim_scenario_fabric(const struct sim_scenario *scenario, uint64_t seed, struct fabric_config *config)
+{
+	*config = (struct fabric_config){
+		.pods = scenario->fabric.pods,
+		.leaves = scenario->fabric.leaves,
+		.spines = scenario->fabric.spines,
+		.hosts_per_leaf = scenario->fabric.hosts_per_leaf,
+		.cores_per_spine = scenario->fabric.cores_per_spine,
+		.host_link = {scenario->fabric.host_mbps, scenario->fabric.host_ns},
+		.leaf_link = {scenario->fabric.leaf_mbps, scenario->fabric.leaf_ns},
+		.core_link = {scenario->fabric.core_mbps, scenario->fabric.core_ns},
+		.sw = {
+			.buffer_bytes = scenario->fabric.buffer_bytes,
+			.queue_bytes = scenario->fabric.queue_bytes,
+			.ecn_min_bytes = scenario->fabric.ecn_min_bytes,
+			.ecn_max_bytes = scenario->fabric.ecn_max_bytes,
+			.ecn_max_permille = scenario->fabric.ecn_max_permille,
+			.pfc_priorities = (uint8_t)scenario->fabric.pfc_priorities,
+			.pfc_xoff_bytes = scenario->fabric.pfc_xoff_bytes,
+			.pfc_xon_bytes = scenario->fabric.pfc_xon_bytes,
+		},
+		.convergence_ns = scenario->fabric.convergence_us * US,
+		.seed = seed,
+	};
+}

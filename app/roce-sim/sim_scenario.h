@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A scenario: what is built, what is sent over it and what goes wrong, as read from a file. */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include <stdio.h>
+
+#include "config_read.h"
+#include "sim.h"
+
+#define SIM_MAX_WORKLOADS 16
+#define SIM_MAX_FAULTS    64
+#define SIM_WORD_BYTES    24
+#define SIM_ANY           UINT32_MAX /* of a host, leaf or spine: not given */
+
+enum sim_pattern { SIM_PERMUTATION, SIM_INCAST, SIM_ALL_TO_ALL, SIM_RING, SIM_POISSON, SIM_MOE };
+enum sim_op { SIM_WRITE, SIM_SEND, SIM_READ };
+enum sim_placement { SIM_PACKED, SIM_STRIDED, SIM_SHUFFLED };
+
+struct sim_workload {
+	struct config_at at;
+	char pattern_name[SIM_WORD_BYTES], op_name[SIM_WORD_BYTES], sizes_name[SIM_WORD_BYTES],
+		placement_name[SIM_WORD_BYTES];
+	enum sim_pattern pattern;
+	enum sim_op op;
+	enum sim_placement placement;
+	const struct sim_sizes *sizes;    /* poisson; NULL: all flows have `bytes` */
+	uint64_t bytes;                   /* of a flow */
+	uint64_t message_bytes;           /* a flow is cut into messages of at most so many; 0: one message */
+	uint64_t start_us;
+	uint32_t senders;                 /* incast: of a group */
+	uint32_t group_size;              /* all-to-all, ring, moe; 0: all hosts */
+	uint32_t groups;                  /* incast, and those; 0: as many as there is room for */
+	uint32_t steps;                   /* ring; 0: 2 (n - 1) */
+	uint32_t load_percent;            /* poisson: of the hosts' links */
+	uint64_t duration_us;             /* poisson: flows begin within it */
+	uint32_t tokens, token_bytes, top_k, zipf_permille; /* moe */
+};
+
+struct sim_fault {
+	struct config_at at;
+	uint64_t at_us, until_us;         /* until 0: the end */
+	uint32_t host, leaf, spine;       /* SIM_ANY: not named */
+	uint32_t link;                    /* by number, SIM_ANY: by those */
+	uint32_t count;                   /* so many hosts, leaves or spines from that one on */
+	bool cut;
+	uint32_t rate_percent, lose_ppm, corrupt_ppm, repeat_ppm, delay_ppm;
+	uint64_t delay_ns;
+	uint32_t pause_priorities;
+};
+
+struct sim_scenario {
+	struct {
+		uint32_t pods, leaves, spines, hosts_per_leaf, cores_per_spine;
+		uint64_t buffer_bytes, queue_bytes, ecn_min_bytes, ecn_max_bytes, pfc_xoff_bytes, pfc_xon_bytes;
+		uint32_t ecn_max_permille, pfc_priorities;
+		uint64_t convergence_us;
+		uint64_t host_mbps, leaf_mbps, core_mbps, host_ns, leaf_ns, core_ns;
+	} fabric;
+	struct {
+		char service_name[SIM_WORD_BYTES], scheduler[SIM_WORD_BYTES];
+		enum tp_qp_type service;
+		uint32_t mtu, window_pkts, timeout, retry_cnt, rd_atomic, priority, max_buffers;
+		bool ecn;
+		uint64_t poll_ns;
+	} transport;
+	uint64_t seed, limit_us;
+	uint32_t n_seeds;
+	uint32_t n_workloads;
+	struct sim_workload workloads[SIM_MAX_WORKLOADS];
+	uint32_t n_faults;
+	struct sim_fault faults[SIM_MAX_FAULTS];
+	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */
+};
+
+/* Reads and checks a file. Writes one line per error to err, "FILE:LINE: where: what"; returns their number. */
+unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err);
+/* Prints the table of keys. */
+void sim_scenario_help(FILE *out, bool markdown);
+
+/* The fabric of a scenario; the seed is the run's. */
+void sim_scenario_fabric(const struct sim_scenario *scenario, uint64_t seed, struct fabric_config *config);
+
+#endif

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Simulated fabrics: faults by seed, and what roce-sim promises. A line PASS or FAIL a case; a failing seed comes with
+# the command that runs it again.
+#
+# usage: tests/sim/run.sh [SEEDS]      default 300
+# ROCED_BUILD: build directory, default build
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${ROCED_BUILD:-$top/build}
+sim=$build/app/roce-sim/roce-sim
+seeds=${1:-300}
+batch=100
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+result() { # NAME STATUS
+    if [ "$2" -eq 0 ]; then echo "PASS $1"; else echo "FAIL $1"; failed=1; fi
+}
+
+# Every scenario that is shipped runs; the smaller ones twice, and both times write the same bytes.
+for conf in "$top"/config/sim/*.conf; do
+    name=$(basename "$conf" .conf)
+    case $name in
+    *-1024) continue ;;
+    esac
+    rc=0
+    for run in 1 2; do
+        "$sim" "$conf" --seed 7 --json "$tmp/$run.json" --csv "$tmp/$run.csv" --svg "$tmp/$run.svg" \
+            >"$tmp/$run.txt" 2>"$tmp/$run.err" || { cat "$tmp/$run.err"; rc=1; }
+    done
+    for what in json csv svg txt; do
+        cmp "$tmp/1.$what" "$tmp/2.$what" || rc=1
+    done
+    python3 - "$tmp" <<'PY' || rc=1
+import csv, json, sys, xml.dom.minidom
+run = json.load(open(sys.argv[1] + "/1.json"))["runs"][0]
+rows = list(csv.DictReader(open(sys.argv[1] + "/1.csv")))
+assert len(rows) == run["flows"] and sum(r["outcome"] == "ok" for r in rows) == run["ok"] > 0
+assert run["failed"] == 0 and all(int(r["end_ns"]) - int(r["start_ns"]) > 0 for r in rows if r["outcome"] == "ok")
+xml.dom.minidom.parse(sys.argv[1] + "/1.svg")
+PY
+    result "scenario $name, twice the same" $rc
+done
+
+rc=0
+"$sim" --print-help --markdown >"$tmp/keys"
+sed -n '/^| key | type/,$p' "$top/docs/simulator.md" | cmp - "$tmp/keys" || rc=1
+result "docs/simulator.md has the keys" $rc
+
+# The size that the simulator is made for.
+rc=0
+started=$SECONDS
+(ulimit -v 4194304; "$sim" "$top/config/sim/permutation-1024.conf" --json "$tmp/big.json" --quiet) || rc=1
+grep -q '"ok": 1024' "$tmp/big.json" || rc=1
+[ $((SECONDS - started)) -le 120 ] || rc=1
+echo "took $((SECONDS - started)) s"
+result "1024 hosts, 2 MiB each, within 120 s and 4 GiB" $rc
+
+for ((first = 1; first <= seeds; first += batch)); do
+    n=$((seeds - first + 1 < batch ? seeds - first + 1 : batch))
+    "$build/tests/sim/sim_faults" "$first" "$n" || failed=1
+done
+exit $failed

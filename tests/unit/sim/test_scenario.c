@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scenario files: what is read, and what is said of those that are wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sim_scenario.h"
+
+static struct sim_scenario scenario;
+static char told[4096];
+
+/* Loads a text as a file; what was said is in `told`, with FILE for its name. */
+static unsigned load(const char *text)
+{
+	char path[] = "/tmp/sim-scenario-XXXXXX", *err_text = NULL, *at;
+	int fd = mkstemp(path);
+	size_t n;
+	FILE *err = open_memstream(&err_text, &n);
+	unsigned errors;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	errors = sim_scenario_load(path, &scenario, err);
+	fclose(err);
+	snprintf(told, sizeof(told), "%s", err_text);
+	while ((at = strstr(told, path)) != NULL) {
+		memcpy(at, "FILE", 4);
+		memmove(at + 4, at + strlen(path), strlen(at + strlen(path)) + 1);
+	}
+	free(err_text);
+	unlink(path);
+	return errors;
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(load("workloads = ( { pattern = \"permutation\"; } );"), 0);
+	assert_int_equal(scenario.fabric.leaves, 8);
+	assert_int_equal(scenario.fabric.convergence_us, 1000000);
+	assert_int_equal(scenario.transport.service, TP_QPT_RC);
+	assert_true(scenario.transport.ecn);
+	assert_int_equal(scenario.n_workloads, 1);
+	assert_int_equal(scenario.workloads[0].pattern, SIM_PERMUTATION);
+	assert_int_equal(scenario.workloads[0].op, SIM_WRITE);
+	assert_int_equal(scenario.workloads[0].bytes, 2097152);
+	assert_int_equal(scenario.n_seeds, 1);
+}
+
+static void test_all_of_it(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		load("fabric = { pods = 2; leaves = 3; spines = 2; cores_per_spine = 1; hosts_per_leaf = 2; };\n"
+		     "transport = { service = \"UC\"; mtu = 1024; };\n"
+		     "workloads = ( { pattern = \"poisson\"; sizes = \"fbhdp\"; op = \"send\"; },\n"
+		     "              { pattern = \"ring\"; placement = \"strided\"; } );\n"
+		     "faults = ( { leaf = 5; spine = 1; cut = true; at_us = 5; until_us = 9; },\n"
+		     "           { host = 10; count = 2; lose_ppm = 3; } );\n"
+		     "seed = 9; seeds = 3;"),
+		0);
+	assert_int_equal(scenario.transport.service, TP_QPT_UC);
+	assert_string_equal(scenario.workloads[0].sizes_name, "fbhdp");
+	assert_non_null(scenario.workloads[0].sizes);
+	assert_int_equal(scenario.workloads[1].placement, SIM_STRIDED);
+	assert_int_equal(scenario.n_faults, 2);
+	assert_int_equal(scenario.faults[0].host, SIM_ANY);
+	assert_int_equal(scenario.faults[1].count, 2);
+}
+
+static void test_errors(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{"fabric = { };", "FILE:1: key 'workloads' is missing"},
+		{"workloads = ( { pattern = \"permutation\";\n bites = 5; } );",
+			"FILE:2: workloads[0]: unknown key 'bites', did you mean 'bytes'?"},
+		{"\n\nworkloads = ( { pattern = \"star\"; } );",
+			"FILE:3: pattern: \"star\" is wrong, must be permutation, incast, all-to-all, ring, poisson or "
+			"moe"},
+		{"fabric = {\n leaves = 0; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE:2: fabric.leaves: 0 is out of range, must be 1 to 1048576"},
+		{"transport = { scheduler = \"reps\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.scheduler: \"reps\" is wrong, must be ecmp"},
+		{"transport = { service = \"UD\"; };\nworkloads = ( { pattern = \"permutation\"; op = \"read\"; } );",
+			"FILE:2: op: only RC can read"},
+		{"workloads = ( { pattern = \"incast\"; senders = 128; } );",
+			"FILE:1: senders: there are 128 hosts, so at most 127 can send to one"},
+		{"workloads = ( { pattern = \"ring\"; } );\nfaults = ( { cut = true; } );",
+			"FILE:2: needs a host, leaf, spine or link"},
+		{"workloads = ( { pattern = \"ring\"; } );\nfaults = ( { spine = 15; count = 2; } );",
+			"FILE:2: spine: there are 16, so 15 with count 2 is too high"},
+		{"workloads = ( { pattern = \"ring\"; } );\nfaults = ( { host = 1; at_us = 5; until_us = 5; } );",
+			"FILE:2: until_us: is not after at_us"},
+		{"fabric = { pods = 2; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: fabric.cores_per_spine: several pods need cores"},
+		{"workloads = ( { pattern = \"ring\"; bytes = 4294967296L; } );", "FILE:1: message_bytes: is needed"},
+		{"workloads = ( {", "FILE:1: syntax error"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_not_equal(load(wrong[i].text), 0);
+		if (strstr(told, wrong[i].says) == NULL)
+			fail_msg("wanted \"%s\", told \"%s\"", wrong[i].says, told);
+	}
+}
+
+static void test_no_file(void **state)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *err = open_memstream(&text, &n);
+
+	(void)state;
+	assert_int_equal(sim_scenario_load("/nonexistent/x.conf", &scenario, err), 1);
+	fclose(err);
+	assert_string_equal(text, "/nonexistent/x.conf: cannot read: No such file or directory\n");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_all_of_it),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_no_file),
+	};
+
+	return cmocka_run_group_tests_name("sim-scenario", tests, NULL, NULL);
+}
