@@ -417,7 +417,6 @@ def refused(device, gid_index):
     ctx = Context(name=device)
     pd, cq = PD(ctx), CQ(ctx, 8)
     cases = {
-        "XRC queue pair": lambda: QP(pd, QPInitAttr(qp_type=e.IBV_QPT_XRC_SEND, scq=cq, rcq=cq, cap=QPCap())),
         "raw packets": lambda: QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=cq, rcq=cq, cap=QPCap())),
         "TSO": lambda: QPEx(ctx, QPInitAttrEx(
             qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq, cap=QPCap(), pd=pd, send_ops_flags=e.IBV_QP_EX_WITH_TSO,
