@@ -133,10 +133,13 @@ static struct hx_world *make_world(struct input *in)
 {
 	static const uint32_t mtus[4] = {256, 512, 1024, 4096};
 	static const enum tp_qp_type types[4] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD, TP_QPT_XRC_INI};
+	static const uint32_t reorder[4] = {0, 1, 6, 31};
 	uint8_t flags = (uint8_t)take(in, 1), service = (uint8_t)take(in, 1);
 	struct hx_options o = {
 		.type = types[service & 3],
 		.srq = (service & 4) != 0,
+		.reorder = reorder[service >> 3 & 3],
+		.held = (service & 32) != 0 ? 3 : 0,
 		.mtu = mtus[flags & 3],
 		.l3_version = (flags & 4) != 0 ? 6 : 4,
 		.copied = (flags & 8) != 0,
