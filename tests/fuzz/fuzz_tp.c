@@ -309,6 +309,8 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 
 	FUZZ_CHECK(m);
 	m->priv_size = sizeof(struct wire_pkt);
+	m->refcnt = 1;
+	w->frames_out++;
 	m->buf_addr = malloc(n);
 	FUZZ_CHECK(m->buf_addr);
 	m->buf_len = (uint16_t)n;
@@ -317,8 +319,11 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 	memcpy(m->buf_addr, frame, n);
 	if (wire_parse(m->buf_addr, n, TP_PKT(m)) == BASE_DROP_NONE && wire_icrc_ok(m->buf_addr, TP_PKT(m)))
 		tp_rx(w->side[to].tp, &m, 1, w->now_ns);
+	if (--m->refcnt != 0)
+		return; /* kept for later; the harness frees it */
 	free(m->buf_addr);
 	free(m);
+	w->frames_out--;
 }
 
 static uint8_t an_opcode(struct fuzz *f)
