@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -324,6 +325,25 @@ static void opening(void **state)
 	close(same);
 }
 
+/* A path descriptor can be had of a file that one may not open, and opens no domain either. */
+static void a_path_is_not_enough(void **state)
+{
+	struct scene *s = *state;
+	char path[32];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->file);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(open_xrcd(&s->sender.c, fd, 0, NULL), -EBADF);
+	assert_int_equal(open_xrcd(&s->sender.c, fd, O_CREAT, NULL), -EBADF);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(open_xrcd(&s->maker.c, fd, 0, NULL), 0);
+	close(fd);
+}
+
 /* A context moves to the domain's worker while it has nothing; then it cannot. */
 static void not_where_the_domain_is(void **state)
 {
@@ -411,6 +431,7 @@ int main(void)
 		TEST(events_go_to_all),
 		TEST(one_state),
 		TEST(opening),
+		TEST(a_path_is_not_enough),
 		TEST(not_where_the_domain_is),
 		TEST(in_use_they_stay),
 		TEST(bad_requests),
