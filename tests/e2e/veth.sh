@@ -61,6 +61,8 @@ verify "1 B to 8 MiB, 2 QPs, IPv4, MTU 4096, verified" 60 $V4 4096 -q 2 -s 83886
 verify "1 B to 256 KiB, 4 QPs, IPv6, MTU 2048, events, verified" 60 $V6 2048 -q 4 -s 262144 -e
 verify "1 B to 64 KiB, 1 QP, IPv4, MTU 256, verified" 30 $V4 256 -q 1 -s 65537
 
+pair "ibv_xsrq_pingpong" 20 B "ibv_xsrq_pingpong -d roced0 -g $V4 -n 300" A "ibv_xsrq_pingpong -d roced0 -g $V4 -n 300 $SIDE_B"
+
 roced_stop A
 roced_stop B
 finish
