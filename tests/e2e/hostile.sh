@@ -156,7 +156,7 @@ clients_end() {
 	cat "$tmp_dir/clients.log"
 }
 
-hostile_clients $CLIENT_SECONDS rings scribble memory memfds garbage requests hoard descriptors exec fork half_closed
+hostile_clients $CLIENT_SECONDS rings scribble memory memfds sharers garbage requests hoard descriptors exec fork half_closed
 sleep 0.5
 verify "hostile clients: a bystander's data" 20 $V4 1024 -q 2 -s 65536
 check "hostile clients: all were started" clients_end

@@ -413,11 +413,11 @@ def empty(device, gid_index):
 # ---- what is not there says so ----
 
 def refused(device, gid_index):
-    """Things the device does not have are refused with the reason, and leave everything usable."""
+    """Things the device does not have, or cannot make, are refused with the reason, and leave everything usable."""
     ctx = Context(name=device)
     pd, cq = PD(ctx), CQ(ctx, 8)
     cases = {
-        "XRC queue pair": lambda: QP(pd, QPInitAttr(qp_type=e.IBV_QPT_XRC_SEND, scq=cq, rcq=cq, cap=QPCap())),
+        "XRC target without a domain": lambda: QP(pd, QPInitAttr(qp_type=e.IBV_QPT_XRC_RECV, scq=cq, rcq=cq, cap=QPCap())),
         "raw packets": lambda: QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=cq, rcq=cq, cap=QPCap())),
         "TSO": lambda: QPEx(ctx, QPInitAttrEx(
             qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq, cap=QPCap(), pd=pd, send_ops_flags=e.IBV_QP_EX_WITH_TSO,

@@ -104,7 +104,9 @@ def programs():
             yield b"\x08\0" + recv(1, 200) + step(TROUBLE, fault & 1 ^ 1, fault) + post(0, op, 30) + step(RUN, 0)
     for opcode in range(0x1e):
         for service in range(4):
-            yield bytes([0, service]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
+            for keeps in (0, 16):
+                yield (bytes([0, service | keeps]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) +
+                       step(RUN, 0))
         yield b"\2\0" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
     rnd = random.Random(7)
     pick = {
@@ -125,12 +127,13 @@ def programs():
     often = [8, 4, 1, 2, 3, 4, 1, 6, 1, 1, 1, 1]
     for _ in range(120):
         row = rnd.choices(names, often, k=rnd.randrange(4, 48))
-        yield bytes([rnd.randrange(256), rnd.randrange(8)]) + b"".join(pick[name]() for name in row)
+        yield bytes([rnd.randrange(256), rnd.randrange(64)]) + b"".join(pick[name]() for name in row)
 
 
 # Actions of fuzz_vd.c by number.
 (HELLO, PD, MR, CHANNEL, CQ, QP, UP, MODIFY_QP, AH, SRQ, MW, OBJECT, ANY, STORE, SEND, RECEIVE, INDEX, BELL, CQ_SIDE, CM,
- CM_CONN, CM_READ, CLOSE, DISCONNECT, TIME, RESOLVE, MOOD, PASS_FD, TRANSFER, MCAST) = range(30)
+ CM_CONN, CM_READ, CLOSE, DISCONNECT, TIME, RESOLVE, MOOD, PASS_FD, TRANSFER, MCAST, REREG, XRC, HOLE,
+ SHUFFLE) = range(34)
 
 
 def act(action, who, *values):
@@ -201,6 +204,34 @@ def managed(datagram=0, answer=1, same=False):
     yield act(TIME, 0, 100, 0, 7, 1)
 
 
+def shared():
+    """A domain, a target at one session, a shared receive queue at another, and who sends to it; then they end."""
+    for who in range(3):
+        yield act(HELLO, who)
+        yield act(XRC, who, 0, 0, 0)
+        yield act(PD, who)
+        yield act(MR, who, 0, 31, 0, 0, 0, 0x20, 0, 1, who)
+        yield act(CQ, who, 64, 0, 0, 5)
+    yield act(QP, 0, 0, 0, 0, 5, 0x90, 16, 0x33, 64)
+    yield act(XRC, 1, 2, 0, 0, 0)
+    yield act(SRQ, 1, 0, 0, 32, 2, 0, 0, 0, 0, 1)
+    yield act(QP, 2, 0, 0, 0, 4, 0x90, 16, 0x33, 64)
+    yield act(UP, 2, 0, 0xc0)
+    yield act(UP, 0, 0, 0xc2)
+    for op in range(12):
+        yield act(RECEIVE, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 4, 0, 3)
+        yield act(SEND, 2, 0, op, 1, 0x22, 0, 0, 0xe1, 0, 0, 1, 64)
+        yield act(SHUFFLE, 0, 0x10, 0x32, 0x21)
+    yield act(SRQ, 1, 1, 0, 1, 100)
+    yield act(REREG, 1, 0, 1, 0, 0, 0, 1, 0, 8)
+    yield act(SEND, 2, 0, 0, 1, 0x22, 0, 0, 0xe1, 0, 0, 1, 0, 0x1f)
+    yield act(HOLE, 1, 0, 0, 0, 0x20)
+    yield act(SEND, 2, 0, 2, 1, 0x22, 0, 0, 0xe1, 0, 0, 1, 0, 0x1f)
+    yield act(DISCONNECT, 1)
+    yield act(SEND, 2, 0, 0, 1, 0x22, 0, 0, 0xe1, 0, 0, 1, 64)
+    yield act(TIME, 0, 100, 0, 3, 1)
+
+
 def scripts():
     """Lives of hostile clients: orderly ones, then such with a wrong step anywhere, or an early end."""
     rnd = random.Random(3)
@@ -215,6 +246,7 @@ def scripts():
             for same in (False, True):
                 lives.append([*managed(datagram, answer, same)])
     lives.append([act(RESOLVE, 0, 1), *managed(), act(RESOLVE, 0, 0, 1), act(CM_READ, 1, 0, 8)])
+    lives.append([*shared(), act(TRANSFER, 0)])
     # Others' memory by their keys: written through the victim's queue pair, and by a read of the victim's memory.
     for who in (0, 1):
         start = [*session(0), *session(1), act(UP, who, 0, 0)]

@@ -133,10 +133,13 @@ static struct hx_world *make_world(struct input *in)
 {
 	static const uint32_t mtus[4] = {256, 512, 1024, 4096};
 	static const enum tp_qp_type types[4] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD, TP_QPT_XRC_INI};
+	static const uint32_t reorder[4] = {0, 1, 6, 31};
 	uint8_t flags = (uint8_t)take(in, 1), service = (uint8_t)take(in, 1);
 	struct hx_options o = {
 		.type = types[service & 3],
 		.srq = (service & 4) != 0,
+		.reorder = reorder[service >> 3 & 3],
+		.held = (service & 32) != 0 ? 3 : 0,
 		.mtu = mtus[flags & 3],
 		.l3_version = (flags & 4) != 0 ? 6 : 4,
 		.copied = (flags & 8) != 0,
@@ -306,6 +309,8 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 
 	FUZZ_CHECK(m);
 	m->priv_size = sizeof(struct wire_pkt);
+	m->refcnt = 1;
+	w->frames_out++;
 	m->buf_addr = malloc(n);
 	FUZZ_CHECK(m->buf_addr);
 	m->buf_len = (uint16_t)n;
@@ -314,8 +319,11 @@ static void rx(struct hx_world *w, int to, const uint8_t *frame, size_t n)
 	memcpy(m->buf_addr, frame, n);
 	if (wire_parse(m->buf_addr, n, TP_PKT(m)) == BASE_DROP_NONE && wire_icrc_ok(m->buf_addr, TP_PKT(m)))
 		tp_rx(w->side[to].tp, &m, 1, w->now_ns);
+	if (--m->refcnt != 0)
+		return; /* kept for later; the harness frees it */
 	free(m->buf_addr);
 	free(m);
+	w->frames_out--;
 }
 
 static uint8_t an_opcode(struct fuzz *f)

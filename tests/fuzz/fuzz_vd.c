@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -56,10 +57,14 @@ enum action {
 	DO_PASS_FD,
 	DO_TRANSFER,
 	DO_MCAST,
+	DO_REREG,
+	DO_XRC,
+	DO_HOLE,
+	DO_SHUFFLE,
 	N_ACTIONS,
 };
 
-enum kind { PD, MR, MW, CQ, SRQ, QP, AH, CHANNEL, CM_CHANNEL, CM_ID, N_KINDS };
+enum kind { PD, MR, MW, CQ, SRQ, QP, AH, CHANNEL, CM_CHANNEL, CM_ID, XRCD, N_KINDS };
 
 struct object {
 	uint32_t handle, number; /* key, queue pair number, number for work requests */
@@ -88,6 +93,7 @@ struct stage {
 };
 
 static uint8_t *arena;
+static int arena_fd = -1; /* its first half */
 
 static uint32_t v16(const struct step *s, int at)
 {
@@ -183,18 +189,20 @@ static void keep_queues(struct hostile *h, const struct vc_reply *reply)
 {
 	struct object *object;
 
-	if (reply->op == VC_CREATE_QP) {
+	if (reply->op == VC_CREATE_QP || reply->op == VC_OPEN_QP) {
 		object = keep(h, QP, reply->qp.handle, reply->qp.qpn);
 		object->slot = reply->qp.slot;
-		object->type = h->type;
+		object->type = reply->op == VC_OPEN_QP ? IBV_QPT_XRC_RECV : h->type;
 		object->ring[0] = reply->qp.sq_offset;
 		object->depth[0] = reply->qp.sq_depth;
 		object->slot_bytes[0] = reply->qp.sq_slot_bytes;
 		object->ring[1] = reply->qp.rq_offset;
 		object->depth[1] = reply->qp.rq_depth;
 		object->slot_bytes[1] = reply->qp.rq_slot_bytes;
-	} else if (reply->op == VC_CREATE_SRQ) {
-		object = keep(h, SRQ, reply->srq.handle, 0);
+	} else if (reply->op == VC_CREATE_SRQ || reply->op == VC_MODIFY_SRQ) {
+		object = find(h, SRQ, reply->srq.handle);
+		if (object == NULL)
+			object = keep(h, SRQ, reply->srq.handle, reply->srq.number);
 		object->ring[1] = reply->srq.offset;
 		object->depth[1] = reply->srq.depth;
 		object->slot_bytes[1] = reply->srq.slot_bytes;
@@ -246,8 +254,13 @@ static void learn(struct hostile *h, const struct vc_reply *reply, int fds[3])
 	case VC_CM_CREATE_ID:
 		keep(h, CM_ID, reply->cm.handle, 0);
 		return;
+	case VC_OPEN_XRCD:
+		keep(h, XRCD, reply->object.handle, 0);
+		return;
 	case VC_CREATE_QP:
+	case VC_OPEN_QP:
 	case VC_CREATE_SRQ:
+	case VC_MODIFY_SRQ:
 	case VC_CREATE_CQ:
 	case VC_RESIZE_CQ:
 		keep_queues(h, reply);
@@ -272,6 +285,15 @@ static void read_answers(struct hostile *h)
 
 /* ---- requests ---- */
 
+/* What is no memory of the session's: the arena, things that cannot be mapped, and numbers of nothing. A memfd of an
+ * honest session would be its own, as it lives in the same process. */
+static uint32_t file_number(const struct stage *st, const struct hostile *h, uint32_t choice)
+{
+	const int fds[] = {arena_fd, arena_fd, h->c.sock, h->c.wake_fd, st->hostile[0].c.async_fd, -2, 1 << 30};
+
+	return (uint32_t)fds[choice % (sizeof(fds) / sizeof(fds[0]))] + 1;
+}
+
 /*
  * Two things hostile sessions may not do, because they live in one process with the honest ones and at one address:
  * to register what is not theirs, and to pretend to be the peer of an honest queue pair.
@@ -287,7 +309,8 @@ static void confine(struct stage *st, struct vc_request *request)
 		request->modify_qp.attr.dest_qpn = st->honest.victim.qpn;
 	if (request->op != VC_REG_MR && !change)
 		return;
-	request->reg_mr.mem_fd = 0; /* a number of this process, and so of an honest session */
+	if (!change && request->reg_mr.mem_fd != 0)
+		request->reg_mr.mem_fd = file_number(st, &st->hostile[request->seq % N_HOSTILE], request->reg_mr.mem_fd);
 	if (at >= ARENA_BYTES)
 		*addr = (uintptr_t)arena + (at %= ARENA_BYTES);
 	/* What wraps around has to be refused. */
@@ -360,9 +383,78 @@ static void do_mr(struct stage *st, struct hostile *h, const struct step *s)
 			.addr = address(st, s, 2),
 			.bytes = v16(s, 4)}};
 
+	if ((s->v[7] & 1) != 0) {
+		request.reg_mr.mem_fd = s->v[8] + 1u;
+		request.reg_mr.mem_offset = s->v[9] < 0xe0 ? v16(s, 10) & 0x3fff : UINT64_MAX - v16(s, 10);
+	}
+	if ((s->v[7] & 2) != 0)
+		request.reg_mr.access |= IBV_ACCESS_ON_DEMAND;
 	request.reg_mr.iova = s->v[6] < 0xe0 ? request.reg_mr.addr : v64(s, 6);
 	if (s->v[1] >= 0xf0)
 		request.reg_mr.bytes = UINT64_MAX - s->v[4];
+	ask(st, h, &request);
+}
+
+static void do_rereg(struct stage *st, struct hostile *h, const struct step *s)
+{
+	struct vc_request request = {.op = VC_REREG_MR,
+		.rereg_mr = {.handle = handle(st, h, MR, s->v[0]),
+			.flags = s->v[1] < 0xe0 ? s->v[1] & 7 : s->v[1],
+			.pd = handle(st, h, PD, s->v[2]),
+			.access = s->v[3] | (s->v[10] & 1u ? IBV_ACCESS_ON_DEMAND : 0),
+			.addr = address(st, s, 4),
+			.bytes = v16(s, 6)}};
+
+	if (s->v[8] >= 0xf0)
+		request.rereg_mr.bytes = UINT64_MAX - s->v[9];
+	ask(st, h, &request);
+}
+
+/* The regions that are mapped lose pages. */
+static void do_hole(struct stage *st, const struct step *s)
+{
+	uint32_t at = v16(s, 0) % (ARENA_BYTES / 2), n = 1 + v16(s, 2) % (ARENA_BYTES / 2);
+
+	if (fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, n) == 0 && (s->v[4] & 1) != 0)
+		memset(arena, 0, ARENA_BYTES / 2);
+	turn(st);
+}
+
+/* Frames under way change places. */
+static void do_shuffle(struct stage *st, const struct step *s)
+{
+	for (uint32_t i = 0; i < 8 && st->w->n_frames > 1; i++) {
+		struct rte_mbuf **a = &st->w->frames[s->v[i] % st->w->n_frames];
+		struct rte_mbuf **b = &st->w->frames[(s->v[i] >> 4) % st->w->n_frames], *m = *a;
+
+		*a = *b;
+		*b = m;
+	}
+	turn(st);
+}
+
+/* Domains of files that all sessions have, of odd ones, and of none; targets by any number. */
+static void do_xrc(struct stage *st, struct hostile *h, const struct step *s)
+{
+	static const int oflags[] = {O_CREAT, O_CREAT, O_CREAT, O_CREAT | O_EXCL, 0, O_TRUNC};
+	struct vc_request request = {.op = VC_OPEN_XRCD};
+	struct object *qp;
+
+	if ((s->v[0] & 3) == 1) {
+		request.op = VC_CLOSE_XRCD;
+		request.object.handle = handle(st, h, XRCD, s->v[1]);
+	} else if ((s->v[0] & 3) == 2) {
+		qp = pick(&st->hostile[s->v[2] % N_HOSTILE], QP, s->v[3]);
+		request.op = VC_OPEN_QP;
+		request.open_qp.xrcd = handle(st, h, XRCD, s->v[1]);
+		request.open_qp.qpn = qp == NULL || s->v[3] >= 0xe0 ? v32(s, 4) : qp->number;
+		request.open_qp.cookie = s->v[8];
+	} else {
+		request.open_xrcd.fd = s->v[1] < 0x80 ? arena_fd : (int)file_number(st, h, s->v[1]) - 1;
+		request.open_xrcd.oflags = (uint32_t)oflags[s->v[2] % 6];
+		if (s->v[1] >= 0xf0)
+			request.open_xrcd.fd = s->v[1] == 0xff ? (int)v32(s, 4) : -1;
+	}
 	ask(st, h, &request);
 }
 
@@ -384,13 +476,14 @@ static void do_cq(struct stage *st, struct hostile *h, const struct step *s)
 
 static void do_qp(struct stage *st, struct hostile *h, const struct step *s)
 {
-	static const uint8_t types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC};
+	static const uint8_t types[] = {
+		IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_UC, IBV_QPT_UD};
 	struct vc_request request = {.op = VC_CREATE_QP};
 
 	request.create_qp.pd = handle(st, h, PD, s->v[0]);
 	request.create_qp.send_cq = handle(st, h, CQ, s->v[1]);
 	request.create_qp.recv_cq = handle(st, h, CQ, s->v[2]);
-	request.create_qp.type = s->v[3] < 0xf8 ? types[s->v[3] & 3] : s->v[3];
+	request.create_qp.type = s->v[3] < 0xf8 ? types[s->v[3] & 7] : s->v[3];
 	request.create_qp.sq_sig_all = s->v[4] >> 7;
 	request.create_qp.max_send_wr = s->v[4] & 0x3f;
 	request.create_qp.max_recv_wr = s->v[5] & 0x3f;
@@ -399,6 +492,8 @@ static void do_qp(struct stage *st, struct hostile *h, const struct step *s)
 	request.create_qp.max_inline_bytes = s->v[7];
 	if ((s->v[8] & 1) != 0)
 		request.create_qp.srq = handle(st, h, SRQ, s->v[9]);
+	if (request.create_qp.type == IBV_QPT_XRC_RECV || (s->v[8] & 0x30) == 0x30)
+		request.create_qp.xrcd = handle(st, h, XRCD, s->v[9]);
 	if ((s->v[8] & 0xc0) == 0xc0)
 		((uint8_t *)&request)[8 + v16(s, 10) % (sizeof(request.create_qp))] = s->v[12];
 	request.create_qp.cookie = v32(s, 10);
@@ -479,13 +574,17 @@ static void do_srq(struct stage *st, struct hostile *h, const struct step *s)
 		request.op = VC_MODIFY_SRQ;
 		request.modify_srq.handle = handle(st, h, SRQ, s->v[1]);
 		request.modify_srq.mask = s->v[2] & 3;
-		request.modify_srq.max_wr = s->v[3];
+		request.modify_srq.max_wr = s->v[3] < 0xf0 ? s->v[3] : v32(s, 4);
 		request.modify_srq.limit = v16(s, 4) & 0x7f;
 	} else {
 		request.create_srq.pd = handle(st, h, PD, s->v[1]);
 		request.create_srq.max_wr = s->v[2] & 0x7f;
 		request.create_srq.max_sge = s->v[3] & 0x1f;
 		request.create_srq.cookie = v32(s, 4);
+		if ((s->v[8] & 1) != 0) {
+			request.create_srq.xrcd = handle(st, h, XRCD, s->v[9]);
+			request.create_srq.cq = handle(st, h, CQ, s->v[10]);
+		}
 	}
 	ask(st, h, &request);
 }
@@ -504,7 +603,7 @@ static void do_object(struct stage *st, struct hostile *h, const struct step *s)
 	} ops[] = {{VC_DEALLOC_PD, PD}, {VC_DEREG_MR, MR}, {VC_DESTROY_COMP_CHANNEL, CHANNEL}, {VC_DESTROY_CQ, CQ},
 		{VC_QUERY_QP, QP}, {VC_DESTROY_QP, QP}, {VC_DESTROY_AH, AH}, {VC_QUERY_SRQ, SRQ}, {VC_DESTROY_SRQ, SRQ},
 		{VC_DEALLOC_MW, MW}, {VC_CM_DESTROY_CHANNEL, CM_CHANNEL}, {VC_CM_DESTROY_ID, CM_ID},
-		{VC_CM_DISCONNECT, CM_ID}, {VC_CM_ESTABLISH, CM_ID}, {VC_CM_QUERY_ID, CM_ID}};
+		{VC_CM_DISCONNECT, CM_ID}, {VC_CM_ESTABLISH, CM_ID}, {VC_CM_QUERY_ID, CM_ID}, {VC_CLOSE_XRCD, XRCD}};
 	size_t i = s->v[0] % (sizeof(ops) / sizeof(ops[0]));
 	struct vc_request request = {.op = ops[i].op};
 
@@ -585,14 +684,16 @@ static void make_sges(struct stage *st, struct hostile *h, const struct step *s,
 static void make_send(struct stage *st, struct hostile *h, const struct step *s, struct tp_send_wqe *wqe)
 {
 	struct object *ah = pick(h, AH, s->v[5] & 0x3f);
+	struct object *srq = pick(&st->hostile[s->v[3] >> 5 & 1], SRQ, s->v[4] & 0x1f);
 
 	*wqe = (struct tp_send_wqe){.wr_id = v64(s, 0),
-		.opcode = s->v[1] < 0xf0 ? s->v[1] % 10 : s->v[1],
+		.opcode = s->v[1] < 0xf0 ? s->v[1] % 12 : s->v[1],
 		.num_sge = s->v[2] & 3,
 		.flags = (uint16_t)(s->v[3] & 0x0f),
 		.remote_addr = address(st, s, 4),
 		.rkey = key(st, h, s->v[6]),
-		.imm = v32(s, 6)};
+		.imm = v32(s, 6),
+		.srqn = srq == NULL ? s->v[4] : srq->number};
 	if ((wqe->flags & TP_SEND_INLINE) != 0) {
 		wqe->num_sge = 0;
 		wqe->inline_bytes = s->v[2];
@@ -919,7 +1020,9 @@ static void (*const acts[N_ACTIONS])(struct stage *, struct hostile *, const str
 	[DO_CLOSE] = do_close,
 	[DO_MOOD] = do_mood,
 	[DO_PASS_FD] = do_pass_fd,
-	[DO_MCAST] = do_mcast};
+	[DO_MCAST] = do_mcast,
+	[DO_REREG] = do_rereg,
+	[DO_XRC] = do_xrc};
 
 static void play(struct stage *st, const struct step *s)
 {
@@ -942,6 +1045,12 @@ static void play(struct stage *st, const struct step *s)
 		break;
 	case DO_RESOLVE:
 		do_resolve(st, s);
+		break;
+	case DO_HOLE:
+		do_hole(st, s);
+		break;
+	case DO_SHUFFLE:
+		do_shuffle(st, s);
 		break;
 	case DO_TRANSFER:
 		fx_honest_transfer(&st->honest);
@@ -986,7 +1095,8 @@ static void check_same(const struct vd_stats *is, const struct vd_stats *was)
 	FUZZ_CHECK(is->cm_channels == was->cm_channels && is->cm_ids == was->cm_ids);
 	FUZZ_CHECK(is->cm_listeners == was->cm_listeners && is->resolving == was->resolving);
 	FUZZ_CHECK(is->groups == was->groups && is->members == was->members);
-	FUZZ_CHECK(is->shm_bytes_used == was->shm_bytes_used);
+	FUZZ_CHECK(is->shm_bytes_used == was->shm_bytes_used && is->xrcds == was->xrcds);
+	FUZZ_CHECK(is->mrs_mapped == was->mrs_mapped);
 }
 
 static void end_hostile(struct stage *st)
@@ -1004,13 +1114,14 @@ static void end_hostile(struct stage *st)
 
 static void make_arena(void)
 {
-	int fd = memfd_create("arena", MFD_CLOEXEC);
+	int fd = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	FUZZ_CHECK(fd >= 0 && ftruncate(fd, ARENA_BYTES / 2) == 0);
+	FUZZ_CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
 	/* Beyond the end of the file there is nothing to map. */
 	arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	FUZZ_CHECK(arena != MAP_FAILED);
-	close(fd);
+	arena_fd = fd;
 }
 
 /* Few of each, so that scripts come to the limits. */

@@ -33,13 +33,15 @@
 static const char *socket_path;
 static uint8_t gid[16];
 static uint64_t state;
+static int domain = -1; /* an XRC domain's file, open in all processes */
 
 /* A context as an honest client would make it. */
 struct context {
 	int sock, fds[3];            /* shared memory, wake-up, asynchronous events */
 	uint8_t *shm;
 	uint64_t shm_bytes;
-	uint32_t pd, cq, mr_key, mr;
+	uint32_t pd, cq, mr_key, mr, xrcd;
+	uint32_t srqn; /* for what is sent; not 0: below it are others' */
 	uint8_t *memory;
 	struct vc_reply qp[N_QPS];
 };
@@ -152,6 +154,7 @@ static void open_context(struct context *c)
 	struct vc_reply reply;
 
 	c->sock = dial();
+	c->srqn = 0;
 	must(ask(c->sock, &hello, VC_HELLO_VERBS, &reply, c->fds));
 	c->shm_bytes = reply.hello.shm_bytes;
 	c->shm = mmap(NULL, c->shm_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, c->fds[0], 0);
@@ -222,6 +225,7 @@ static void odd_send(const struct context *c, const struct vc_reply *qp, uint8_t
 	struct tp_sge sge;
 
 	wqe.atomic.compare_add = rnd();
+	wqe.srqn = c->srqn - (below(4) == 0 ? below(c->srqn % 16 + 1) : 0);
 	if (below(32) == 0)
 		fill(&wqe, sizeof(wqe));
 	memcpy(slot, &wqe, sizeof(wqe));
@@ -252,9 +256,11 @@ static void post(const struct context *c)
 	bool send = below(2) != 0;
 	uint8_t *base = c->shm + (send ? qp->qp.sq_offset : qp->qp.rq_offset);
 	struct vc_queue *queue = (struct vc_queue *)(void *)base;
-	uint32_t depth = send ? qp->qp.sq_depth : qp->qp.rq_depth, n = 1 + below(depth);
+	uint32_t depth = send ? qp->qp.sq_depth : qp->qp.rq_depth, n = 1 + below(depth + (depth == 0));
 	uint64_t one = 1;
 
+	if (depth == 0)
+		return;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = (queue->prod + i) & (depth - 1);
 
@@ -400,6 +406,95 @@ static void role_memfds(void)
 		if (odd != fd && odd > 2)
 			close(odd);
 		if (below(64) == 0)
+			connect_qps(&c);
+	}
+}
+
+/* The shared receive queue is where post() looks for a receive queue. */
+static void place_srq(struct context *c, const struct vc_reply *reply)
+{
+	c->qp[2].qp.rq_offset = reply->srq.offset;
+	c->qp[2].qp.rq_depth = reply->srq.depth;
+	c->qp[2].qp.rq_slot_bytes = reply->srq.slot_bytes;
+}
+
+/* A target, who sends to it, and a shared receive queue. */
+static uint32_t join_domain(struct context *c)
+{
+	struct vc_request request = {.open_xrcd = {.fd = domain, .oflags = O_CREAT}};
+	struct vc_reply reply;
+
+	must(ask(c->sock, &request, VC_OPEN_XRCD, &reply, NULL));
+	c->xrcd = reply.object.handle;
+	request = (struct vc_request){.create_qp = {.type = IBV_QPT_XRC_RECV, .xrcd = c->xrcd}};
+	must(ask(c->sock, &request, VC_CREATE_QP, &c->qp[0], NULL));
+	request = (struct vc_request){.create_qp = {.pd = c->pd, .send_cq = c->cq, .type = IBV_QPT_XRC_SEND,
+		.max_send_wr = 64, .max_send_sge = 4}};
+	must(ask(c->sock, &request, VC_CREATE_QP, &c->qp[1], NULL));
+	request = (struct vc_request){.create_srq = {.pd = c->pd, .max_wr = 64, .max_sge = 4, .xrcd = c->xrcd,
+		.cq = c->cq}};
+	must(ask(c->sock, &request, VC_CREATE_SRQ, &reply, NULL));
+	c->srqn = reply.srq.number;
+	place_srq(c, &reply);
+	connect_qps(c);
+	return reply.srq.handle;
+}
+
+static void odd_change(struct context *c, uint32_t srq)
+{
+	struct vc_request request = {.rereg_mr = {.handle = c->mr, .flags = 1 + below(7), .pd = c->pd,
+		.access = 15 | (below(2) == 0 ? IBV_ACCESS_ON_DEMAND : 0),
+		.addr = (uintptr_t)c->memory + below(4096), .bytes = below(4) == 0 ? odd_number() : MEMORY_BYTES / 2}};
+	struct vc_reply reply;
+
+	if (below(2) == 0) {
+		(void)ask(c->sock, &request, VC_REREG_MR, &reply, NULL);
+		return;
+	}
+	request = (struct vc_request){.modify_srq = {.handle = srq, .mask = 1 + below(3),
+		.max_wr = below(4) == 0 ? odd_number() : 1u << below(8), .limit = below(40)}};
+	if (ask(c->sock, &request, VC_MODIFY_SRQ, &reply, NULL) == 0)
+		place_srq(c, &reply);
+}
+
+static void odd_share(struct context *c)
+{
+	struct vc_request request = {.open_qp = {.xrcd = c->xrcd, .qpn = c->qp[0].qp.qpn + below(64) - 32}};
+	struct vc_reply reply;
+	int odd;
+
+	if (below(2) == 0) {
+		if (ask(c->sock, &request, VC_OPEN_QP, &reply, NULL) == 0 && below(2) == 0)
+			c->qp[0] = reply;
+		return;
+	}
+	odd = odd_file(domain);
+	request = (struct vc_request){.open_xrcd = {.fd = odd, .oflags = below(8) == 0 ? odd_number() : O_CREAT}};
+	if (ask(c->sock, &request, VC_OPEN_XRCD, &reply, NULL) == 0) {
+		request.object.handle = reply.object.handle;
+		(void)ask(c->sock, &request, VC_CLOSE_XRCD, &reply, NULL);
+	}
+	if (odd != domain && odd > 2)
+		close(odd);
+}
+
+/* Shares an XRC domain with its like, and changes its regions and queues while data flows. */
+static void role_sharers(void)
+{
+	struct context c;
+	uint32_t srq;
+
+	open_context(&c);
+	srq = join_domain(&c);
+	for (int i = 0;; i++) {
+		post(&c);
+		if (i == 200)
+			munmap(c.memory + MEMORY_BYTES / 4, MEMORY_BYTES / 4);
+		if (below(16) == 0)
+			odd_change(&c, srq);
+		if (below(16) == 0)
+			odd_share(&c);
+		if (below(32) == 0)
 			connect_qps(&c);
 	}
 }
@@ -552,7 +647,7 @@ static const struct role {
 } roles[] = {
 	{"rings", role_rings}, {"scribble", role_scribble}, {"memory", role_memory}, {"garbage", role_garbage},
 	{"requests", role_requests}, {"hoard", role_hoard}, {"dialers", role_dialers},
-	{"descriptors", role_descriptors}, {"memfds", role_memfds}, {"exec", role_exec}, {"fork", role_fork},
+	{"descriptors", role_descriptors}, {"memfds", role_memfds}, {"sharers", role_sharers}, {"exec", role_exec}, {"fork", role_fork},
 	{"half_closed", role_half_closed},
 };
 #define N_ROLES (sizeof(roles) / sizeof(roles[0]))
@@ -612,6 +707,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < 16; i++)
 		sscanf(argv[2] + 2 * i, "%2hhx", &gid[i]);
 	state = strtoull(argv[4], NULL, 0) * 2 + 1;
+	domain = memfd_create("domain", MFD_CLOEXEC);
 	for (end_ms = now_ms() + strtoull(argv[3], NULL, 0) * 1000; now_ms() < end_ms; usleep(2000)) {
 		for (int i = 0; i < AT_ONCE; i++) {
 			if (pids[i] != 0 && waitpid(pids[i], NULL, WNOHANG) == pids[i])

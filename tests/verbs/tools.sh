@@ -77,7 +77,9 @@ for op in write send; do
 	# completion as -t messages, and with a count that they do not divide it may wait for ever.
 	perf ib_${op}_bw -c UC -n 96 -q 8 -b -s 4096 -t 8
 	perf ib_${op}_bw -c UC -n 300 -s 64 -I 64
+	perf ib_${op}_lat -c UC -n 300 -s 64 -I 64
 	perf ib_${op}_bw -c UC -D 1
+	perf ib_${op}_lat -c UC -D 1
 	perf ib_${op}_bw -a -n 10
 done
 perf ib_read_bw -a -n 10
@@ -88,15 +90,25 @@ perf ib_send_lat -c UD -n 300
 perf ib_send_bw -c UD -n 200 -e
 perf ib_send_lat -c UD -n 200 -e
 perf ib_send_bw -c UD -n 100 -q 8
+perf ib_send_bw -c UD -n 100 -q 8 -b
 perf ib_send_bw -c UD -n 200 -b
 perf ib_send_bw -c UD -D 1
+perf ib_send_lat -c UD -D 1
+perf ib_send_bw -c UD -n 300 -s 64 -I 64
 perf ib_send_lat -c UD -n 300 -s 64 -I 64
 perf ib_send_bw --use-srq -q 8 -n 100
 perf ib_send_bw --use-srq -q 4 -n 100 -e
 perf ib_send_lat --use-srq -n 300
 perf ib_send_bw -c UD --use-srq -n 200
+perf ib_send_lat -c UD --use-srq -n 300
+for op in write read send atomic; do
+	perf ib_${op}_bw -c XRC -n 100 -q 4
+	perf ib_${op}_lat -c XRC -n 300
+done
 perf_cm "ib_send_bw -c UD -n 200"
 perf_cm "ib_send_lat -c UD -n 200"
+perf_cm "ib_send_bw --use-srq -q 4 -n 100"
+perf_cm "ib_send_bw -q 8 -b -e -n 100"
 
 # ------------------------------------------------------------------ rdmacm-utils
 
@@ -110,6 +122,7 @@ cm_pair "ucmatose, given address and migrated id" 20 "ucmatose -b $B4 -c 4 -C 20
 cm_pair "rdma_xserver and rdma_xclient" 20 "rdma_xserver -c r" "rdma_xclient -s $B4 -c r"
 served "rping, a persistent server for 5 clients" 20 5 "rping -s -P -a $B4" "rping -c -a $B4 -V -C 10"
 served "cmtime, 100 connections" 30 1 "cmtime -b $B4 -c 100" "cmtime -s $B4 -c 100"
+served "cmtime to $B6, 20 connections" 30 1 "cmtime -b $B6 -c 20" "cmtime -s $B6 -c 20"
 
 # rping's persistent server makes a thread a client: four at once. It keeps one new connection's id at a time, so
 # they come one after another.
@@ -134,8 +147,9 @@ rping_at_once() {
 }
 check "rping, a persistent server for 4 clients at once" rping_at_once
 
-group=239.77.0.1
-cm_pair "mckey" 20 "mckey -m $group -b $B4 -C 10 -S 500" "mckey -m $group -b $A4 -C 10 -S 500 -s"
+mckey() { cm_pair "mckey, group $1" 20 "mckey -m $1 -b $2 -C 10 -S 500" "mckey -m $1 -b $3 -C 10 -S 500 -s"; }
+mckey 239.77.0.1 $B4 $A4
+mckey ff15::77:1 $B6 $A6
 
 roced_stop A
 roced_stop B

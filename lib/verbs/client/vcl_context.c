@@ -322,6 +322,7 @@ int vcl_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_e
 	full.phys_port_cnt_ex = 1;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | CAP_EX_ATOMIC_WRITE;
 	fill_odp_caps(&full.odp_caps);
+	full.xrc_odp_caps = full.odp_caps.per_transport_caps.rc_odp_caps;
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = TIMESTAMP_KHZ;
 	if (attr_bytes > sizeof(full)) {

@@ -132,6 +132,22 @@ static inline struct vc_shm_header *vd_shm_header(const struct vd_shm *shm)
 	return (struct vc_shm_header *)(void *)shm->base;
 }
 
+/* ---- vd_file.c: files that clients name by number ---- */
+
+struct vd;
+struct vd_session;
+
+struct vd_file {
+	unsigned int flags; /* of open(), O_PATH among them */
+	int mount;
+	uint64_t ino;
+};
+
+/* Of a descriptor of ours. */
+int vd_file_own(int fd, struct vd_file *file);
+/* As the client has the file open that fd is a path descriptor of; -EBADF: its number is of another file now. */
+int vd_file_check(const struct vd_session *session, uint32_t number, int fd, struct vd_file *file);
+
 /* ---- vd_map.c: clients' memory, mapped ---- */
 
 /* How memfds are told from all other files: by the mounts that only they are on. -1: there is none. */
@@ -139,9 +155,7 @@ struct vd_memfds {
 	int mount, huge_mount;
 };
 
-struct vd;
 struct vd_map;
-struct vd_session;
 
 void vd_memfds_init(struct vd_memfds *memfds);
 /* Maps `bytes` at offset of the client's memfd `number`; *at is where offset lies. Negative errno: it cannot be. */

@@ -28,22 +28,9 @@
 
 static int mount_of(int fd)
 {
-	char path[40], text[512];
-	const char *at;
-	ssize_t n;
-	int info;
+	struct vd_file file;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = open(path, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
-		return -1;
-	n = read(info, text, sizeof(text) - 1);
-	close(info);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	at = strstr(text, "mnt_id:");
-	return at != NULL ? atoi(at + strlen("mnt_id:")) : -1;
+	return vd_file_own(fd, &file) == 0 ? file.mount : -1;
 }
 
 static int mount_of_new(unsigned int flags)
@@ -79,7 +66,8 @@ static int find_file(const struct vd_session *session, uint32_t number)
 {
 	static const char prefix[] = "/memfd:";
 	char path[48], name[sizeof(prefix)];
-	int fd;
+	struct vd_file file;
+	int fd, err;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)session->pid, (unsigned int)number);
 	/* Before and after: it might run a set-uid program for a moment. */
@@ -91,10 +79,16 @@ static int find_file(const struct vd_session *session, uint32_t number)
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (is_same_program(session))
+	err = vd_file_check(session, number, fd, &file);
+	/* We could write to any memfd: the client must be able to, by this descriptor. */
+	if (err == 0 && (file.flags & O_ACCMODE) != O_RDWR)
+		err = -EACCES;
+	if (err == 0 && !is_same_program(session))
+		err = -EACCES;
+	if (err == 0)
 		return fd;
 	close(fd);
-	return -EACCES;
+	return err;
 }
 
 static int open_memfd(const struct vd_session *session, uint32_t number)

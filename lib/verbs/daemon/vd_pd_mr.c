@@ -248,11 +248,17 @@ static struct vd_mr after_change(const struct vd_mr *mr, const struct vc_request
 	return next;
 }
 
-static void changed(
-	struct vd_session *session, struct vd_mr *mr, struct vd_pd *pd, const struct vc_request *request)
+/* What a region takes beyond what another does. */
+static uint64_t charge_beyond(const struct vd_mr *mr, const struct vd_mr *other)
 {
-	vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(mr));
-	*mr = after_change(mr, request);
+	return charge_of(mr) > charge_of(other) ? charge_of(mr) - charge_of(other) : 0;
+}
+
+static void changed(struct vd_session *session, struct vd_mr *mr, const struct vd_mr *next, struct vd_pd *pd,
+	const struct vc_request *request)
+{
+	vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_beyond(mr, next));
+	*mr = *next;
 	/* Other memory is reached by system call: it is not offered with this request. */
 	if ((request->rereg_mr.flags & TP_MR_TRANSLATION) != 0) {
 		vd_map_free(session, mr->map);
@@ -281,7 +287,7 @@ int vd_op_rereg_mr(
 	if (err != 0)
 		return err;
 	next = after_change(mr, request);
-	err = vd_charge(session, VD_RES_REGISTERED_BYTES, charge_of(&next));
+	err = vd_charge(session, VD_RES_REGISTERED_BYTES, charge_beyond(&next, mr));
 	if (err != 0)
 		return err;
 	call.key = mr->key;
@@ -295,10 +301,10 @@ int vd_op_rereg_mr(
 	};
 	vd_call(session, mr_change_call, &call);
 	if (call.err != 0) {
-		vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_of(&next));
+		vd_discharge(session, VD_RES_REGISTERED_BYTES, charge_beyond(&next, mr));
 		return call.err; /* -EBUSY: windows are bound to it */
 	}
-	changed(session, mr, pd, request);
+	changed(session, mr, &next, pd, request);
 	answer->reply.mr.handle = mr->handle;
 	answer->reply.mr.key = mr->key;
 	return 0;

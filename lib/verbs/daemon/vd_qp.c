@@ -370,11 +370,27 @@ static void modify_call(void *arg)
 			call->qp->tp_qp); /* what was posted before may be served or flushed now */
 }
 
+/*
+ * Attributes of the half that an XRC queue pair does not have. Kernels take them from programs and leave them out, and
+ * perftest gives all of them to both ends.
+ */
+static uint32_t of_other_half(enum tp_qp_type type)
+{
+	switch (type) {
+	case TP_QPT_XRC_INI:
+		return TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER;
+	case TP_QPT_XRC_TGT:
+		return TP_QP_MAX_QP_RD_ATOMIC | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY;
+	default:
+		return 0;
+	}
+}
+
 static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *link)
 {
 	struct vd_session *session = handle->session;
 	struct vd_qp *qp = vd_qp_real(handle);
-	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask};
+	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask & ~of_other_half(qp->type)};
 	struct vd *vd = session->vd;
 
 	call.now_ns = vd->env.now_ns(vd->env_arg);

@@ -21,6 +21,7 @@
  * waiting. So the descriptor is one for the path only, and what is known about the file will do. */
 static int find_file(const struct vd_session *session, int fd, struct vd_xrcd *file)
 {
+	struct vd_file open_as;
 	struct statx st;
 	char path[48];
 	int err;
@@ -29,7 +30,12 @@ static int find_file(const struct vd_session *session, int fd, struct vd_xrcd *f
 	file->fd = open(path, O_PATH | O_CLOEXEC);
 	if (file->fd < 0)
 		return errno == ENOENT ? -EBADF : -errno;
-	err = vd_session_check_process(session);
+	err = vd_file_check(session, (uint32_t)fd, file->fd, &open_as);
+	/* A path descriptor can be had of files that the client may not open. */
+	if (err == 0 && (open_as.flags & O_PATH) != 0)
+		err = -EBADF;
+	if (err == 0)
+		err = vd_session_check_process(session);
 	if (err == 0 && statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) != 0)
 		err = -errno;
 	if (err != 0) {

@@ -111,6 +111,7 @@ static void test_on_demand(void **state)
 	assert_int_equal(attr.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_ATOMIC,
 		IBV_ODP_SUPPORT_ATOMIC);
 	assert_int_equal(attr.odp_caps.per_transport_caps.ud_odp_caps & IBV_ODP_SUPPORT_WRITE, 0);
+	assert_int_equal(attr.xrc_odp_caps, attr.odp_caps.per_transport_caps.rc_odp_caps);
 	assert_int_equal(attr.device_cap_flags_ex, attr.orig_attr.device_cap_flags | CAP_EX_ATOMIC_WRITE);
 	assert_int_equal(attr.tso_caps.max_tso, 0);
 	assert_int_equal(attr.rss_caps.max_rwq_indirection_tables, 0);

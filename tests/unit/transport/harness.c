@@ -481,6 +481,7 @@ static void make_side(struct hx_world *w, int i)
 		.max_ahs = 8,
 		.qpn_base = 0x11u * 16 << i,
 		.window_pkts = w->o.window,
+		.max_held = w->o.held,
 		.seed = 1 + (uint64_t)i,
 	};
 	const uint32_t qpn = w->o.qpn[i];

@@ -50,6 +50,7 @@ struct hx_options {
 	uint32_t window;
 	uint32_t reorder;           /* packets kept before their turn */
 	uint64_t reorder_ns;        /* 0: 100 us */
+	uint32_t held;              /* most packets kept by a side; 0: 1024 */
 	uint8_t l3_version;         /* 0: 4 */
 	bool copied;                /* regions are reached by mem_read/mem_write instead of mapped */
 	bool sig_none;              /* not sq_sig_all */

@@ -280,6 +280,45 @@ static void regions_are_counted_by_size(void **state)
 	assert_int_equal(register_bytes(&s->p[1], 1u << 19, &rest), 0);
 }
 
+static int change(struct program *p, uint32_t mr, uint32_t flags, uint32_t access, uint64_t bytes)
+{
+	struct vc_request request = {.op = VC_REREG_MR,
+		.rereg_mr = {.handle = mr,
+			.flags = flags,
+			.pd = p->pd,
+			.access = access,
+			.addr = (uintptr_t)memory,
+			.bytes = bytes}};
+
+	return wx_call(&p->c, &request, NULL);
+}
+
+/* Changing a region takes what it grows by, and gives what it shrinks by, even at the limit. */
+static void changes_of_regions_are_counted(void **state)
+{
+	const uint32_t size = IBV_REREG_MR_CHANGE_TRANSLATION, rights = IBV_REREG_MR_CHANGE_ACCESS;
+	struct scene *s = *state;
+	uint32_t all, rest;
+
+	NEED_ROOT(state);
+	assert_int_equal(register_bytes(&s->p[0], 1u << 20, &all), 0);
+	assert_int_equal(change(&s->p[0], all, IBV_REREG_MR_CHANGE_PD, 0, 0), 0);
+	assert_int_equal(change(&s->p[0], all, rights, IBV_ACCESS_LOCAL_WRITE, 0), 0);
+	assert_int_equal(change(&s->p[0], all, size, 0, (1u << 20) + 1), -ENOMEM);
+	assert_int_equal(register_bytes(&s->p[1], 1, &rest), -ENOMEM);
+	assert_int_equal(change(&s->p[0], all, size, 0, 1u << 19), 0);
+	assert_int_equal(register_bytes(&s->p[1], 1u << 19, &rest), 0);
+	assert_int_equal(change(&s->p[0], all, size, 0, (1u << 19) + 1), -ENOMEM);
+	/* Memory on demand takes nothing. */
+	assert_int_equal(change(&s->p[0], all, rights, IBV_ACCESS_ON_DEMAND, 0), 0);
+	assert_int_equal(change(&s->p[1], rest, size, 0, 1u << 20), 0);
+	assert_int_equal(change(&s->p[0], all, rights, 0, 0), -ENOMEM);
+	assert_int_equal(wx_object(&s->p[1].c, VC_DEREG_MR, rest, NULL), 0);
+	assert_int_equal(change(&s->p[0], all, rights, 0, 0), 0);
+	assert_int_equal(register_bytes(&s->p[1], (1u << 19) + 1, &rest), -ENOMEM);
+	assert_int_equal(register_bytes(&s->p[1], 1u << 19, &rest), 0);
+}
+
 static void the_dead_hold_nothing(void **state)
 {
 	struct scene *s = *state;
@@ -485,6 +524,7 @@ int main(void)
 		TEST(each_kind_has_its_limit),
 		TEST(queues_are_counted_by_size),
 		TEST(regions_are_counted_by_size),
+		TEST(changes_of_regions_are_counted),
 		TEST(the_dead_hold_nothing),
 		TEST(memberships_are_counted),
 		TEST(ids_and_listeners),

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -217,6 +218,24 @@ static void only_sealed_memfds_are_mapped(void **state)
 	close(fd);
 }
 
+/* The daemon may open any memfd for writing; somebody who gave a client his to read has not given more. */
+static void only_what_the_client_may_write_is_mapped(void **state)
+{
+	static const int flags[] = {O_RDONLY, O_WRONLY, O_PATH};
+	struct scene *s = *state;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd[0]);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		int fd = open(path, flags[i] | O_CLOEXEC);
+
+		assert_true(fd >= 0);
+		refused(s, fd, 0, PAGE);
+		close(fd);
+	}
+	mapped(s, 0, 0, PAGE);
+}
+
 static void ranges_lie_in_the_memfd(void **state)
 {
 	struct scene *s = *state;
@@ -302,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(data_is_the_memfds, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mapping_ends_with_its_region, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_sealed_memfds_are_mapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_what_the_client_may_write_is_mapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(ranges_lie_in_the_memfd, setup, teardown),
 		cmocka_unit_test_setup_teardown(holes_are_not_mapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(limits_are_kept, setup, teardown),

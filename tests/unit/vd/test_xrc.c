@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -293,6 +294,29 @@ static void one_state(void **state)
 	assert_int_equal(reply.qp_attr.av.sgid_index, 1);
 }
 
+static void up_with(struct wx_qp *qp, uint32_t dest_qpn, uint32_t to_rtr, uint32_t to_rts)
+{
+	struct vc_qp_attr attr = {.mask = IBV_QP_STATE, .state = IBV_QPS_RESET};
+
+	assert_int_equal(wx_modify(qp, &attr), 0);
+	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
+		wx_attr_of(qp, &attr, state, dest_qpn);
+		attr.mask |= state == IBV_QPS_RTR ? to_rtr : state == IBV_QPS_RTS ? to_rts : 0;
+		assert_int_equal(wx_modify(qp, &attr), 0);
+	}
+}
+
+/* Programs give both ends all attributes of RC; those of the half that an end has not are left out, as with Linux. */
+static void attributes_of_the_other_half(void **state)
+{
+	struct scene *s = *state;
+	const uint32_t responder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	const uint32_t requester = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+
+	up_with(&s->sender.qp, s->maker.qp.qpn, responder, requester);
+	up_with(&s->maker.qp, s->sender.qp.qpn, responder, requester);
+}
+
 /* Which domain a file has, and the flags, as with Linux. */
 static void opening(void **state)
 {
@@ -322,6 +346,25 @@ static void opening(void **state)
 	assert_int_equal(open_xrcd(&p->c, other, 0, NULL), -EAGAIN);
 	close(other);
 	close(same);
+}
+
+/* A path descriptor can be had of a file that one may not open, and opens no domain either. */
+static void a_path_is_not_enough(void **state)
+{
+	struct scene *s = *state;
+	char path[32];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->file);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(open_xrcd(&s->sender.c, fd, 0, NULL), -EBADF);
+	assert_int_equal(open_xrcd(&s->sender.c, fd, O_CREAT, NULL), -EBADF);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(open_xrcd(&s->maker.c, fd, 0, NULL), 0);
+	close(fd);
 }
 
 /* A context moves to the domain's worker while it has nothing; then it cannot. */
@@ -410,7 +453,9 @@ int main(void)
 		TEST(queue_dies_with_its_process),
 		TEST(events_go_to_all),
 		TEST(one_state),
+		TEST(attributes_of_the_other_half),
 		TEST(opening),
+		TEST(a_path_is_not_enough),
 		TEST(not_where_the_domain_is),
 		TEST(in_use_they_stay),
 		TEST(bad_requests),

@@ -12,6 +12,9 @@
 #ifndef WX_DIR
 #define WX_DIR "/tmp"
 #endif
+#ifndef WX_REORDER_PKTS
+#define WX_REORDER_PKTS 0
+#endif
 #define HEADROOM  128
 #define BUF_BYTES (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
 #define ROUNDS    200
@@ -172,13 +175,28 @@ static struct rte_mbuf *pkt_alloc(void *env)
 	assert_non_null(m->buf_addr);
 	m->buf_len = BUF_BYTES;
 	m->data_off = HEADROOM;
+	m->refcnt = 1;
 	return m;
 }
 
 static void pkt_free(struct rte_mbuf *m)
 {
+	if (--m->refcnt != 0)
+		return;
 	free(m->buf_addr);
 	free(m);
+}
+
+static void pkt_keep(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	m->refcnt++;
+}
+
+static void pkt_let_go(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	pkt_free(m);
 }
 
 static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
@@ -325,6 +343,8 @@ static void make_device(struct vd_device *device)
 		.vlan_tci = 7,
 		.port_mtu_bytes = 1500,
 		.speed_mbps = 10000,
+		.reorder_pkts = WX_REORDER_PKTS,
+		.reorder_ns = 100000,
 		.n_gids = 4,
 		.gids =
 			{
@@ -342,7 +362,8 @@ static void make_transport(struct wx_world *w, uint32_t i)
 {
 	struct tp_config config = {
 		.max_qps = 64, .max_mrs = 256, .max_ahs = 64, .qpn_base = i << QPN_SHIFT, .seed = i + 1};
-	struct tp_ops ops = {.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit};
+	struct tp_ops ops = {
+		.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit, .pkt_keep = pkt_keep, .pkt_free = pkt_let_go};
 
 	vd_worker_ops(&ops);
 	w->worker[i].world = w;
