@@ -355,6 +355,7 @@ struct vd_session {
 	struct vd_shm shm;
 	uint32_t n_maps;
 	uint64_t mapped_bytes;
+	bool took_long; /* the last request: others have their turn before the next one */
 	struct vd_table pds, mrs, mws, comp_channels, cqs, srqs, qps, ahs, xrcds, cm_channels, cm_ids;
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
@@ -427,6 +428,7 @@ struct vd {
 	struct vd_groups groups;
 	struct vd_xrcds xrcds;
 	uint32_t last_xrcd; /* number */
+	uint32_t last_pd;   /* number */
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;

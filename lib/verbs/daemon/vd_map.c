@@ -23,6 +23,7 @@
 #define MAX_MAPS         16384 /* the kernel's default for a process is 65530 mappings */
 #define MAX_SESSION_MAPS 1024
 #define PAGE_BYTES       4096u
+#define MAX_POPULATE     (256ull << 20)
 
 /* ---- which file it is ---- */
 
@@ -151,8 +152,9 @@ static int map_range(struct vd_session *session, int fd, uint64_t start, uint64_
 
 	if (base == MAP_FAILED)
 		return -errno;
-	/* Now, not in the middle of a burst. EINVAL: a kernel that does not know this. */
-	if (madvise(base, map->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+	/* Now, not in the middle of a burst; but others wait for this thread, so what would take it long is left to the
+	 * first use. EINVAL: a kernel that does not know this. */
+	if (map->bytes <= MAX_POPULATE && madvise(base, map->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
 		err = -errno;
 	(void)madvise(base, map->bytes, MADV_DONTDUMP);
 	if (err == 0)
@@ -191,6 +193,7 @@ int vd_map_make(struct vd_session *session, uint32_t number, uint64_t offset, ui
 		free(map);
 		return err;
 	}
+	session->took_long = true;
 	session->n_maps++;
 	session->mapped_bytes += map->bytes;
 	session->vd->n_maps++;

@@ -28,8 +28,8 @@ int vd_op_alloc_pd(
 		free(pd);
 		return err;
 	}
-	/* Sessions have different slots, so no domain is shared between clients. */
-	pd->number = session->slot << 16 | vd_handle_index(pd->handle);
+	/* Never used before, so that nothing that outlives a domain is of another one. */
+	pd->number = ++session->vd->last_pd;
 	session->vd->stats.pds++;
 	answer->reply.object.handle = pd->handle;
 	return 0;

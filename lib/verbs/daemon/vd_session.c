@@ -223,9 +223,10 @@ static void sock_ready(struct vd_watch *watch, uint32_t events)
 	struct vd_session *session = watch->arg;
 
 	session->serving = true;
+	session->took_long = false;
 	if ((events & (EPOLLHUP | EPOLLERR)) != 0)
 		session->doomed = true;
-	for (int i = 0; i < REQUEST_BURST && !session->busy && !session->doomed; i++) {
+	for (int i = 0; i < REQUEST_BURST && !session->busy && !session->doomed && !session->took_long; i++) {
 		if (!serve_one(session))
 			break;
 	}
