@@ -56,6 +56,18 @@ static void describe_aeth(struct emit *e, const struct wire_pkt *pkt)
 	emit_num(e, "msn", pkt->msn);
 }
 
+static void describe_sack(struct emit *e, const struct wire_pkt *pkt)
+{
+	uint32_t block = pkt->sack_echo >> WIRE_SACK_BLOCK_SHIFT & WIRE_SACK_BLOCK_MASK;
+
+	emit_hex(e, "sack_map", pkt->sack_map, 16);
+	emit_num(e, "sack_map_psn", (pkt->psn + 2 + block * WIRE_SACK_BLOCK_PSNS) & 0xffffff);
+	emit_num(e, "sack_echo_psn", pkt->sack_echo & 0xffffff);
+	emit_flag(e, "sack_marked", (pkt->sack_echo & WIRE_SACK_MARKED) != 0);
+	emit_flag(e, "sack_refused", (pkt->sack_echo & WIRE_SACK_REFUSED) != 0);
+	emit_num(e, "sack_senders", pkt->sack_senders);
+}
+
 static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
 {
 	if ((pkt->hdrs & WIRE_HDR_XRCETH) != 0)
@@ -84,6 +96,8 @@ static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
 		emit_hex(e, "imm", ntohl(pkt->imm), 8);
 	if ((pkt->hdrs & WIRE_HDR_IETH) != 0)
 		emit_hex(e, "inv_rkey", pkt->rkey, 8);
+	if ((pkt->hdrs & WIRE_HDR_SACKETH) != 0)
+		describe_sack(e, pkt);
 }
 
 /* P_Key, MigReq and the reserved bits are nearly always the same: text shows them when they are not. */

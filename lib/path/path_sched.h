@@ -144,6 +144,12 @@ static inline bool path_sched_holds(const struct path_sched *s, uint32_t in_flig
 	return s->next != PATH_SCHED_NO_EV && in_flight_bytes != 0;
 }
 
+/* Whether packets may take ev; false: it is dead. */
+static inline bool path_sched_alive(const struct path_sched *s, uint8_t ev)
+{
+	return (s->dead >> ev & 1) == 0;
+}
+
 /* -EINVAL: no such EV. */
 int path_sched_stats(const struct path_sched *s, uint8_t ev, struct path_sched_stats *out);
 void path_sched_foreach(const struct path_sched *s,

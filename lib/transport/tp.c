@@ -4,6 +4,7 @@
 
 #include <rte_prefetch.h>
 
+#include "tp_ext.h"
 #include "tp_hold.h"
 #include "tp_internal.h"
 
@@ -60,6 +61,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 		tp->config.window_pkts = TP_DEFAULT_WINDOW;
 	if (tp->config.max_held == 0)
 		tp->config.max_held = TP_DEFAULT_HELD;
+	path_sched_config_default(&tp->sched);
 	tp->ops = *ops;
 	tp->env = env;
 	tp->now_ns = now_ns;
@@ -133,9 +135,13 @@ static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	bool response = wire_op_is(info, WIRE_OP_RESPONSE);
 
-	if (info->service == WIRE_SERVICE_CNP)
-		return BASE_DROP_UNSUPPORTED;
-	if (info->service != qp->type->service || (response ? qp->type->send == NULL : qp->type->rx == NULL))
+	if (info->service != qp->type->service) {
+		if (info->service == WIRE_SERVICE_CNP || (info->service == WIRE_SERVICE_EXT && qp->ext == NULL))
+			return BASE_DROP_UNSUPPORTED;
+		if (info->service != WIRE_SERVICE_EXT)
+			return BASE_DROP_QP_TYPE;
+	}
+	if (response ? qp->type->send == NULL : qp->type->rx == NULL)
 		return BASE_DROP_QP_TYPE;
 	if (!state_takes(qp->attr.state, response))
 		return BASE_DROP_QP_STATE;
@@ -159,19 +165,22 @@ static void rx_request(struct tp_qp *qp, struct rte_mbuf *m)
 		qp->listed = true;
 		TAILQ_INSERT_TAIL(&qp->tp->rx, qp, rx_link);
 	}
-	if (tp_hold_request(qp, m))
-		return;
-	qp->type->rx(qp, TP_PKT(m), rte_pktmbuf_mtod(m, const uint8_t *));
-	tp_hold_requests(qp);
+	if (!tp_hold_request(qp, m)) {
+		qp->type->rx(qp, TP_PKT(m), rte_pktmbuf_mtod(m, const uint8_t *));
+		tp_hold_requests(qp);
+	}
+	if (qp->ext != NULL)
+		tp_sack_note(qp, TP_PKT(m));
 }
 
 static void rx_answer(struct tp_qp *qp, struct rte_mbuf *m)
 {
 	const struct wire_pkt *pkt = TP_PKT(m);
 
-	if (tp_hold_answer(qp, m))
-		return;
-	tp_comp_rx(qp, pkt, rte_pktmbuf_mtod(m, const uint8_t *) + pkt->payload_off);
+	if (pkt->opcode == WIRE_RC_SACK)
+		tp_sr_rx(qp, pkt);
+	else if (!tp_hold_answer(qp, m))
+		tp_comp_rx(qp, pkt, rte_pktmbuf_mtod(m, const uint8_t *) + pkt->payload_off);
 	tp_hold_answers(qp);
 }
 

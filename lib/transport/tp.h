@@ -26,6 +26,7 @@
 
 #define TP_MAX_REORDER_PKTS 1023
 
+struct path_sched_config;
 struct tp;
 struct tp_qp;
 struct tp_srq;
@@ -86,6 +87,9 @@ struct tp_config {
 	uint32_t qpn_base;        /* low bits of a QPN are the index in this worker's table, high bits its number */
 	uint32_t window_pkts;     /* most unacknowledged request packets of one QP; 0: 128 */
 	uint32_t max_held;        /* packets kept before their turn, of all queue pairs; 0: 1024 */
+	/* TP_EXT_SACK: a packet is not taken as lost by time alone before this; for peers that answer with delay. 0: only
+	 * what the measured round trips say, 100 us at least. */
+	uint64_t min_rto_ns;
 	uint64_t seed;            /* for generation bits and the like */
 };
 
@@ -95,6 +99,7 @@ struct tp_counters {
 	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
 	uint64_t cut_messages;    /* UC: begun to arrive and given up */
 	uint64_t reordered;       /* packets that came before their turn and were kept */
+	uint64_t probes;          /* copies sent to learn whether a path works again */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
@@ -214,12 +219,20 @@ struct tp_qp_init {
 	 * before it is taken as lost. 0: it is so at once, as the specification has it. */
 	uint32_t reorder_pkts;    /* TP_MAX_REORDER_PKTS at most */
 	uint64_t reorder_ns;
+	uint32_t ext;             /* RC: set of enum tp_ext_flag that it has room for: see tp_qp_attr */
 	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */
 };
 
-/* Attribute mask bits of tp_qp_modify(); numbers of enum ibv_qp_attr_mask. */
+/* What a queue pair does beyond the specification, with a peer that does it too (docs/wire.md). */
+enum tp_ext_flag {
+	/* Selective repeat, and packets sprayed over several UDP source ports. Up to 255 packets are kept before their turn,
+	 * whatever reorder_pkts is, and reorder_ns is the least time that a READ answer may be missing. */
+	TP_EXT_SACK = 1 << 0,
+};
+
+/* Attribute mask bits of tp_qp_modify(); numbers of enum ibv_qp_attr_mask but for the last. */
 enum tp_qp_mask {
 	TP_QP_STATE = 1 << 0,
 	TP_QP_CUR_STATE = 1 << 1,
@@ -240,6 +253,7 @@ enum tp_qp_mask {
 	TP_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	TP_QP_CAP = 1 << 19,
 	TP_QP_DEST_QPN = 1 << 20,
+	TP_QP_EXT = 1 << 30,      /* ext and sched; optional to RTR */
 };
 
 struct tp_qp_attr {
@@ -257,6 +271,10 @@ struct tp_qp_attr {
 	uint8_t en_sqd_async_notify;
 	uint16_t pkey_index;
 	uint8_t port;
+	uint32_t ext;             /* set of enum tp_ext_flag that the peer has agreed to, of those of tp_qp_init */
+	/* How paths are chosen, and from how many: checked, without keep_order, and there until the queue pair is reset or
+	 * destroyed. NULL: path_sched_config_default(). */
+	const struct path_sched_config *sched;
 	bool sq_draining;         /* query only */
 };
 

@@ -3,6 +3,7 @@
  * Responder, sending side. Answers leave in the order of their requests: an ACK or NAK waits until the
  * READ and atomic answers before it are out, because it acknowledges them too (IBTA vol. 1, 9.7.5.1.2).
  */
+#include "tp_ext.h"
 #include "tp_internal.h"
 
 void tp_answer_clear(struct tp_qp *qp)
@@ -92,6 +93,8 @@ static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
 	TP_PKT(m)->atomic_orig = saved->orig;
+	if (qp->ext != NULL)
+		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
 	tp_pkt_send(qp, m, NULL, 0);
 	tp_answer_cancel(qp, saved);
 	return true;
@@ -114,6 +117,8 @@ static bool send_read_piece(struct tp_qp *qp, struct tp_saved *saved, const uint
 		return false;
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
+	if (qp->ext != NULL)
+		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
 	tp_pkt_send(qp, m, data, bytes);
 	saved->a_next++;
 	if (last)
@@ -188,7 +193,8 @@ static bool sendable(const struct tp_qp *qp)
 
 static bool something_due(const struct tp_qp *qp)
 {
-	return !TAILQ_EMPTY(&qp->resp.answers) || qp->resp.ack_pending || qp->resp.nak_pending;
+	return !TAILQ_EMPTY(&qp->resp.answers) || qp->resp.ack_pending || qp->resp.nak_pending ||
+		(qp->ext != NULL && qp->ext->n_echo != 0);
 }
 
 void tp_answer_now(struct tp_qp *qp)
@@ -198,6 +204,8 @@ void tp_answer_now(struct tp_qp *qp)
 
 	if (!sendable(qp))
 		return;
+	if (qp->ext != NULL)
+		tp_sack_send(qp);
 	while ((saved = TAILQ_FIRST(&resp->answers)) != NULL && saved->kind != TP_SAVED_READ) {
 		if (!send_atomic(qp, saved))
 			break;
@@ -215,6 +223,8 @@ uint32_t tp_answer_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 
 	if (!sendable(qp))
 		return 0;
+	if (qp->ext != NULL)
+		tp_sack_send(qp);
 	while (sent < budget && (saved = TAILQ_FIRST(&qp->resp.answers)) != NULL) {
 		uint32_t n;
 

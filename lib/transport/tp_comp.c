@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requester, receiving side: acknowledgements, READ responses and atomic answers (IBTA vol. 1, 9.7.3, 9.7.5). */
+#include "tp_ext.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
 
@@ -13,6 +14,8 @@ static void move_una(struct tp_qp *qp, uint32_t psn)
 {
 	struct tp_req *req = &qp->req;
 
+	if (qp->ext != NULL)
+		tp_sr_moved(qp, psn);
 	/* A late answer may pass what is about to be sent again. */
 	if (tp_psn_dist(psn, req->una) > tp_psn_dist(req->snd_psn, req->una))
 		req->snd_psn = psn;
@@ -28,6 +31,8 @@ static void take_answer(struct tp_qp *qp, const struct tp_swr *swr)
 
 	if (asked && next == tp_piece_end(swr, req->una))
 		req->rd_out--;
+	if (qp->ext != NULL)
+		qp->ext->n_asked--;
 	move_una(qp, next);
 }
 
@@ -67,6 +72,18 @@ static bool advance_to(struct tp_qp *qp, uint32_t end)
 	if (!whole)
 		tp_recovery_gap(qp);
 	return whole && qp->attr.state != TP_QPS_ERR;
+}
+
+void tp_comp_received(struct tp_qp *qp, uint32_t end)
+{
+	uint32_t before = qp->req.una;
+
+	(void)ack_to(qp, end);
+	if (qp->attr.state == TP_QPS_ERR)
+		return;
+	if (qp->req.una != before)
+		tp_recovery_progress(qp);
+	tp_req_check_drained(qp);
 }
 
 /* ---- ACK and NAK ---- */
@@ -152,6 +169,9 @@ static bool read_resp_ok(const struct tp_qp *qp, const struct tp_swr *swr, const
 	bool starts = wire_op_is(info, WIRE_OP_START), ends = wire_op_is(info, WIRE_OP_END);
 	bool piece = tp_psn_dist(pkt->psn, swr->psn) % TP_READ_PKTS == 0;
 
+	/* With TP_EXT_SACK any part of a piece is asked for again, and answered, for itself. */
+	if (qp->ext != NULL)
+		return pkt->payload_bytes == tp_min(left, qp->mtu) && ((pkt->payload_bytes + pkt->pad) & 3) == 0;
 	if (piece ? !starts : (starts && pkt->psn != swr->asked_psn))
 		return false;
 	if (ends != (base_psn_add(pkt->psn, 1) == tp_piece_end(swr, pkt->psn)))
@@ -204,8 +224,12 @@ static void handle_answer(struct tp_qp *qp, const struct wire_pkt *pkt, const ui
 		status = take_read(qp, pkt, payload);
 	if (status != TP_WC_SUCCESS)
 		tp_qp_error(qp, status, TP_WC_SUCCESS);
-	if (qp->attr.state != TP_QPS_ERR)
-		tp_recovery_progress(qp);
+	if (qp->attr.state == TP_QPS_ERR)
+		return;
+	tp_recovery_progress(qp);
+	/* What comes after it and needs no answer may have arrived long ago. */
+	if (qp->ext != NULL && base_psn_diff(qp->ext->cum, qp->req.una) > 0)
+		tp_comp_received(qp, qp->ext->cum);
 }
 
 /* The first PSN before `end` whose answer is missing; `end`: none is. */
@@ -245,9 +269,14 @@ bool tp_comp_waits(struct tp_qp *qp, const struct wire_pkt *pkt)
 
 void tp_comp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns)
 {
+	struct tp_qp *qp = arg;
+
 	(void)timer;
 	(void)now_ns;
-	tp_recovery_gap(arg);
+	if (qp->ext != NULL)
+		tp_rto_ask(qp, false);
+	else
+		tp_recovery_gap(qp);
 }
 
 void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload)

@@ -4,20 +4,29 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int tp_hold_init(struct tp_hold *hold, struct tp_qp *qp, uint32_t reorder_pkts, base_timer_fn gave_up)
+static uint32_t room_for(uint32_t reorder_pkts)
 {
 	uint32_t room = 1;
 
-	hold->qp = qp;
-	base_timer_init(&hold->timer, gave_up, qp);
 	if (reorder_pkts == 0)
 		return 0;
 	while (room <= reorder_pkts)
 		room <<= 1;
-	hold->ring = calloc(room, sizeof(struct rte_mbuf *));
+	return room;
+}
+
+int tp_hold_init(struct tp_hold *hold, struct tp_qp *qp, uint32_t reorder_pkts, base_timer_fn gave_up)
+{
+	hold->qp = qp;
+	hold->wait_ns = qp->init.reorder_ns;
+	base_timer_init(&hold->timer, gave_up, qp);
+	if (reorder_pkts == 0)
+		return 0;
+	hold->ring = calloc(room_for(reorder_pkts), sizeof(struct rte_mbuf *));
 	if (hold->ring == NULL)
 		return -ENOMEM;
-	hold->room = room;
+	hold->size = room_for(reorder_pkts);
+	hold->room = hold->size;
 	return 0;
 }
 
@@ -30,6 +39,19 @@ void tp_hold_free(struct tp_hold *hold)
 static struct rte_mbuf **slot(const struct tp_hold *hold, uint32_t psn)
 {
 	return &hold->ring[psn & (hold->room - 1)];
+}
+
+bool tp_hold_has(const struct tp_hold *hold, uint32_t psn)
+{
+	return hold->n != 0 && *slot(hold, psn) != NULL && TP_PKT(*slot(hold, psn))->psn == psn;
+}
+
+static void start_timer(struct tp_hold *hold)
+{
+	struct tp *tp = hold->qp->tp;
+
+	if (hold->wait_ns != UINT64_MAX)
+		base_timer_start(&tp->wheel, &hold->timer, tp->now_ns + hold->wait_ns);
 }
 
 void tp_hold_done(struct tp_hold *hold, struct rte_mbuf *m)
@@ -67,7 +89,7 @@ void tp_hold_move(struct tp_hold *hold, uint32_t psn)
 	hold->base = psn;
 	base_timer_stop(&hold->qp->tp->wheel, &hold->timer);
 	if (hold->n != 0)
-		base_timer_start(&hold->qp->tp->wheel, &hold->timer, hold->qp->tp->now_ns + hold->qp->init.reorder_ns);
+		start_timer(hold);
 }
 
 void tp_hold_clear(struct tp_hold *hold, uint32_t psn)
@@ -76,6 +98,13 @@ void tp_hold_clear(struct tp_hold *hold, uint32_t psn)
 		forget(hold, i);
 	hold->base = psn;
 	base_timer_stop(&hold->qp->tp->wheel, &hold->timer);
+}
+
+void tp_hold_limit(struct tp_hold *hold, uint32_t reorder_pkts, uint64_t wait_ns)
+{
+	tp_hold_clear(hold, hold->base);
+	hold->room = tp_min(room_for(reorder_pkts), hold->size);
+	hold->wait_ns = wait_ns;
 }
 
 bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
@@ -97,7 +126,7 @@ bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
 	tp->n_held++;
 	tp->counters.reordered++;
 	if (!hold->timer.armed)
-		base_timer_start(&tp->wheel, &hold->timer, tp->now_ns + hold->qp->init.reorder_ns);
+		start_timer(hold);
 	return true;
 }
 

@@ -13,6 +13,10 @@
 /* Room for the packets `reorder_pkts` after the expected one; 0: keeps none. 0 or -ENOMEM. */
 int tp_hold_init(struct tp_hold *hold, struct tp_qp *qp, uint32_t reorder_pkts, base_timer_fn gave_up);
 void tp_hold_free(struct tp_hold *hold);
+/* Uses no more of the room than for that many packets, and gives who is missing wait_ns. Empties it. */
+void tp_hold_limit(struct tp_hold *hold, uint32_t reorder_pkts, uint64_t wait_ns);
+/* Whether the packet of that PSN is kept. */
+bool tp_hold_has(const struct tp_hold *hold, uint32_t psn);
 /* Forgets all packets; the next expected is that of psn. */
 void tp_hold_clear(struct tp_hold *hold, uint32_t psn);
 

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "base_psn.h"
+#include "path_sched.h"
 #include "tp.h"
 
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
@@ -69,7 +70,9 @@ LIST_HEAD(tp_srq_list, tp_srq);
 struct tp_hold {
 	struct tp_qp *qp;
 	struct rte_mbuf **ring;  /* by PSN */
-	uint32_t room;           /* a power of two, 0: keeps none */
+	uint32_t size;           /* of the ring: a power of two, 0: there is none */
+	uint32_t room;           /* of it in use: the same */
+	uint64_t wait_ns;        /* for whoever is missing; UINT64_MAX: for ever */
 	uint32_t base;           /* PSN whose turn it is */
 	uint32_t n;
 	struct base_timer timer; /* of whoever is missing */
@@ -193,6 +196,8 @@ struct tp_qp {
 	TAILQ_ENTRY(tp_qp) rx_link;
 	struct tp_req req;
 	struct tp_resp resp;
+	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
+	struct tp_ext *ext_memory;
 };
 
 TAILQ_HEAD(tp_qp_list, tp_qp);
@@ -227,6 +232,7 @@ struct tp {
 	struct tp_ah *ahs;
 	uint32_t next_ah;
 	uint32_t n_held;         /* packets that came before their turn */
+	struct path_sched_config sched; /* of queue pairs that are given none */
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
 	struct tp_stage stage;
@@ -385,6 +391,9 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
 const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes);
 /* The packets of swr up to PSN psn are out. */
 void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
+/* Sends one packet again, that of psn of work request wr; a READ request asks for the answers up to `end`. What is to be
+ * sent next stays. false: no buffer now, or swr->err tells why it cannot be sent. */
+bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end);
 /* Opcode of the queue pair's service that corresponds to an RC one. */
 uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);
 /* Goes on after SQE with nothing outstanding. */
@@ -397,6 +406,8 @@ bool tp_req_drained(const struct tp_qp *qp);
 
 /* tp_comp.c */
 void tp_comp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
+/* The responder has all before `end`; what needs no answer is complete, up to the first that lacks one. */
+void tp_comp_received(struct tp_qp *qp, uint32_t end);
 /* Whether an answer has to come before this packet can be taken; what it acknowledges before that is done. */
 bool tp_comp_waits(struct tp_qp *qp, const struct wire_pkt *pkt);
 /* The answer that is due has not come, though later ones have. */

@@ -45,7 +45,7 @@ static const struct transition transitions[TP_QPS_ERR + 1][TP_QPS_ERR + 1] = {
 		[TP_QPS_RTR] = {true, false,
 			{PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER, PEER, 0, PEER,
 				PEER | TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER},
-			{TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
+			{TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX | TP_QP_EXT, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
 				TP_QP_QKEY | TP_QP_PKEY_INDEX, TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX,
 				TP_QP_ACCESS_FLAGS | TP_QP_PKEY_INDEX}},
 	},
@@ -136,6 +136,13 @@ static bool values_ok(const struct tp_qp_attr *attr, uint32_t mask)
 	return true;
 }
 
+static bool ext_ok(const struct tp_qp *qp, const struct tp_qp_attr *attr)
+{
+	if ((attr->ext & ~qp->init.ext) != 0)
+		return false;
+	return attr->sched == NULL || (path_sched_config_check(attr->sched) == 0 && !attr->sched->keep_order);
+}
+
 int tp_modify_check(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask)
 {
 	enum tp_qp_state next = tp_modify_next(qp, attr, mask);
@@ -152,6 +159,8 @@ int tp_modify_check(const struct tp_qp *qp, const struct tp_qp_attr *attr, uint3
 	if (!t->legal || (t->unacknowledged && qp->type->acknowledged) || (mask & required) != required)
 		return -EINVAL;
 	if ((mask & ~(required | optional | TP_QP_STATE)) != 0)
+		return -EINVAL;
+	if ((mask & TP_QP_EXT) != 0 && !ext_ok(qp, attr))
 		return -EINVAL;
 	return values_ok(attr, mask) ? 0 : -EINVAL;
 }

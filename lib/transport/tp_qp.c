@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "tp_ext.h"
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_modify.h"
@@ -43,7 +44,23 @@ static int init_ok(const struct tp_qp_init *init)
 		return -EINVAL;
 	if (init->reorder_pkts > TP_MAX_REORDER_PKTS)
 		return -EINVAL;
+	if ((init->ext & ~(uint32_t)TP_EXT_SACK) != 0 || (init->ext != 0 && init->type != TP_QPT_RC))
+		return -EINVAL;
 	return 0;
+}
+
+static int alloc_reorder(struct tp_qp *qp)
+{
+	uint32_t pkts = qp->init.reorder_pkts;
+
+	if (qp->init.ext != 0)
+		pkts = RTE_MAX(pkts, TP_SR_RING - 1);
+	if (tp_hold_init(&qp->resp.hold, qp, qp->type->connected ? pkts : 0, tp_resp_gave_up) != 0 ||
+		tp_hold_init(&qp->req.hold, qp, qp->type->acknowledged ? pkts : 0, tp_comp_gave_up) != 0)
+		return -ENOMEM;
+	tp_hold_limit(&qp->resp.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
+	tp_hold_limit(&qp->req.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
+	return tp_ext_init(qp);
 }
 
 static int alloc_queues(struct tp_qp *qp)
@@ -70,8 +87,7 @@ static int alloc_queues(struct tp_qp *qp)
 		if (resp->saved == NULL)
 			return -ENOMEM;
 	}
-	if (tp_hold_init(&resp->hold, qp, qp->type->connected ? qp->init.reorder_pkts : 0, tp_resp_gave_up) != 0 ||
-		tp_hold_init(&req->hold, qp, qp->type->acknowledged ? qp->init.reorder_pkts : 0, tp_comp_gave_up) != 0)
+	if (alloc_reorder(qp) != 0)
 		return -ENOMEM;
 	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
 }
@@ -84,6 +100,7 @@ static void free_qp(struct tp_qp *qp)
 	free(qp->resp.saved);
 	tp_hold_free(&qp->resp.hold);
 	tp_hold_free(&qp->req.hold);
+	tp_ext_free(qp);
 	free(qp);
 }
 
@@ -156,6 +173,7 @@ void tp_qp_clear(struct tp_qp *qp)
 	tp_recovery_reset(qp);
 	tp_req_reset(qp);
 	tp_resp_reset(qp);
+	tp_ext_stop(qp);
 }
 
 /* ---- modify and query ---- */
@@ -183,6 +201,8 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_MIN_RNR_TIMER, min_rnr_timer);
 	COPY(TP_QP_DEST_QPN, dest_qpn);
 	COPY(TP_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	COPY(TP_QP_EXT, ext);
+	COPY(TP_QP_EXT, sched);
 #undef COPY
 	to->rq_psn &= BASE_PSN_MASK;
 	to->sq_psn &= BASE_PSN_MASK;
@@ -206,6 +226,8 @@ static void enter_rts(struct tp_qp *qp, enum tp_qp_state from)
 	if (from == TP_QPS_RTR) {
 		tp_req_reset(qp);
 		tp_recovery_reset(qp);
+		if (qp->ext != NULL)
+			tp_sr_reset(qp);
 	}
 	tp_activate(qp);
 }
@@ -217,6 +239,8 @@ static void enter(struct tp_qp *qp, enum tp_qp_state from, enum tp_qp_state next
 	case TP_QPS_RTR:
 		qp->mtu = qp->type->connected ? qp->attr.mtu_bytes : qp->init.ud_mtu_bytes;
 		tp_resp_reset(qp);
+		if (qp->attr.ext != 0)
+			tp_ext_start(qp);
 		break;
 	case TP_QPS_RTS:
 		enter_rts(qp, from);

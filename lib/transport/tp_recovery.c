@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tp_recovery.h"
+#include "tp_ext.h"
 
 #define ACK_TIMEOUT_UNIT_NS 4096u
 #define RNR_RETRY_ENDLESS   7
@@ -63,6 +64,25 @@ static void window_shrink(struct tp_qp *qp)
 	req->window_una = req->una;
 }
 
+/*
+ * One lost packet costs one packet with selective repeat, so a loss alone is no reason to send less: only if there is a
+ * queue as well. Else a path that loses one packet in a hundred for other reasons would have a window of a dozen.
+ */
+void tp_recovery_congested(struct tp_qp *qp, enum tp_cut cut)
+{
+	struct tp_req *req = &qp->req;
+	struct tp_ext *x = qp->ext;
+
+	if (qp->tp->now_ns - x->cut_ns < x->srtt_ns)
+		return;
+	x->cut_ns = qp->tp->now_ns;
+	req->window_goal = RTE_MAX(req->window - (req->window >> cut), (uint32_t)WINDOW_MIN);
+	req->window_goal = tp_min(req->window_goal, qp->tp->config.window_pkts);
+	req->window = req->window_goal;
+	req->window_part = 0;
+	req->window_una = req->una;
+}
+
 /* ---- going back ---- */
 
 static bool outstanding(const struct tp_qp *qp)
@@ -76,6 +96,10 @@ static void go_back(struct tp_qp *qp)
 	struct tp_req *req = &qp->req;
 	uint32_t again = tp_psn_dist(req->snd_psn, req->una);
 
+	if (qp->ext != NULL) {
+		tp_rto_all_again(qp);
+		return;
+	}
 	qp->tp->counters.retransmits += tp_min(again, qp->tp->config.window_pkts);
 	req->snd_psn = req->una;
 	req->snd = req->head;
@@ -166,11 +190,26 @@ void tp_recovery_progress(struct tp_qp *qp)
 	window_grow(qp);
 	if (outstanding(qp))
 		set_deadline(qp);
+	if (qp->ext != NULL) {
+		qp->ext->progress_ns = qp->tp->now_ns;
+		qp->ext->backoff = 0;
+		qp->ext->waiting = outstanding(qp);
+	}
 	tp_activate(qp);
 }
 
 void tp_recovery_sent(struct tp_qp *qp)
 {
+	if (qp->ext == NULL) {
+		set_deadline(qp);
+		return;
+	}
+	tp_rto_arm(qp->ext);
+	/* What is sent again does not put off the time at which nothing has helped. */
+	if (qp->ext->waiting)
+		return;
+	qp->ext->waiting = true;
+	qp->ext->progress_ns = qp->tp->now_ns;
 	set_deadline(qp);
 }
 
@@ -186,7 +225,7 @@ void tp_recovery_gap(struct tp_qp *qp)
 	struct tp_req *req = &qp->req;
 
 	/* The rest of the burst tells the same again; once is enough, then the timer decides. */
-	if (req->gap_taken || req->rnr_wait)
+	if (req->gap_taken || req->rnr_wait || qp->ext != NULL)
 		return;
 	req->gap_taken = true;
 	retry(qp);
@@ -204,7 +243,10 @@ void tp_recovery_rnr(struct tp_qp *qp, uint8_t code)
 	}
 	if (qp->attr.rnr_retry != RNR_RETRY_ENDLESS)
 		req->rnr_left--;
-	go_back(qp);
+	if (qp->ext != NULL)
+		tp_rto_first_again(qp);
+	else
+		go_back(qp);
 	req->rnr_wait = true;
 	base_timer_start(&qp->tp->wheel, &req->rnr_timer, qp->tp->now_ns + tp_recovery_rnr_ns(code));
 }
@@ -213,4 +255,6 @@ void tp_recovery_stop(struct tp_qp *qp)
 {
 	base_timer_stop(&qp->tp->wheel, &qp->req.ack_timer);
 	base_timer_stop(&qp->tp->wheel, &qp->req.rnr_timer);
+	if (qp->ext != NULL)
+		base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
 }

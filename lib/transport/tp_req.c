@@ -4,6 +4,7 @@
  * their PSNs at once and are sent in order. Going back (tp_recovery.c) just moves snd and snd_psn; the same
  * code then sends again, a READ from the first byte that is missing.
  */
+#include "tp_ext.h"
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
@@ -223,13 +224,24 @@ static bool may_start(const struct tp_qp *qp, const struct tp_swr *swr)
 	return (tp_req_wqe(qp, req->snd)->flags & TP_SEND_FENCE) == 0 || req->rd_out == 0;
 }
 
+/* PSNs that the window has room for. */
+static uint32_t room(const struct tp_qp *qp)
+{
+	const struct tp_req *req = &qp->req;
+	uint32_t out = tp_psn_dist(req->snd_psn, req->una);
+
+	if (qp->ext != NULL)
+		return tp_sr_room(qp);
+	return out < req->window ? req->window - out : 0;
+}
+
 /* The work request to go on with; NULL: none, or it has to wait for an answer. */
 static struct tp_swr *next_swr(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_swr *swr;
 
-	if (tp_psn_dist(req->snd_psn, req->una) >= req->window)
+	if (room(qp) == 0)
 		return NULL;
 	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !fetch(qp)))
 		return NULL;
@@ -275,14 +287,13 @@ uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
 
 /* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for
  * all of a long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
-static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
+static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
 {
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
 	uint32_t n_payload = wqe->opcode == TP_WR_ATOMIC_WRITE ? TP_ATOMIC_BYTES : 0;
 	const uint8_t *payload = tp_req_payload(qp, swr, 0, n_payload);
 	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
-	uint32_t end = tp_piece_end(swr, req->snd_psn);
 	struct wire_pkt *pkt;
 	struct rte_mbuf *m;
 
@@ -303,6 +314,8 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr)
 	} else if (wqe->opcode == TP_WR_FETCH_ADD) {
 		pkt->swap_add = wqe->atomic.compare_add;
 	}
+	if (qp->ext != NULL)
+		tp_sr_stamp(qp, pkt, end);
 	tp_pkt_send(qp, m, payload, n_payload);
 	if (off % (TP_READ_PKTS * qp->mtu) != 0)
 		swr->asked_psn = req->snd_psn;
@@ -349,6 +362,8 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
 	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
+	if (qp->ext != NULL)
+		tp_sr_stamp(qp, pkt, base_psn_add(psn, 1));
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
@@ -408,14 +423,30 @@ static uint32_t do_local(struct tp_qp *qp, struct tp_swr *swr)
 uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
 	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
-	uint32_t window = qp->req.window - tp_psn_dist(qp->req.snd_psn, qp->req.una);
 
 	if (kind_of(tp_req_wqe(qp, qp->req.snd))->local)
 		return do_local(qp, swr);
 	if (swr->answered)
-		return send_answered(qp, swr) ? 1 : 0;
-	n = tp_min(tp_min(left, window), tp_min(budget, TP_BURST_PKTS));
+		return send_answered(qp, swr, tp_piece_end(swr, qp->req.snd_psn)) ? 1 : 0;
+	n = tp_min(tp_min(left, room(qp)), tp_min(budget, TP_BURST_PKTS));
 	return send_pieces(qp, swr, n);
+}
+
+bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end)
+{
+	struct tp_req *req = &qp->req;
+	struct tp_swr *swr = tp_req_swr(qp, wr);
+	const uint32_t snd = req->snd, snd_psn = req->snd_psn, rd_out = req->rd_out, since_ackreq = req->since_ackreq;
+	bool sent;
+
+	req->snd = wr;
+	req->snd_psn = psn;
+	sent = swr->answered ? send_answered(qp, swr, end) : send_pieces(qp, swr, 1) != 0;
+	req->snd = snd;
+	req->snd_psn = snd_psn;
+	req->rd_out = rd_out;
+	req->since_ackreq = since_ackreq;
+	return sent;
 }
 
 static bool sending(const struct tp_qp *qp)
@@ -428,6 +459,8 @@ uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 {
 	uint32_t sent = 0;
 
+	if (qp->ext != NULL && sending(qp))
+		sent = tp_sr_tx(qp, budget, more);
 	while (sending(qp)) {
 		struct tp_swr *swr;
 		uint32_t n;
@@ -449,6 +482,8 @@ uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 	}
 	if (sent == 0 || qp->attr.state == TP_QPS_ERR)
 		return sent;
+	if (qp->ext != NULL)
+		tp_sr_probe(qp);
 	if (qp->type->acknowledged)
 		tp_recovery_sent(qp);
 	else

@@ -4,6 +4,7 @@
  * with one verdict, and one table that says what every verdict means to the peer and to the client.
  */
 #include "tp_resp.h"
+#include "tp_ext.h"
 #include "tp_hold.h"
 
 /* What ends the connection (9.9.3 and table 61): NAK to the peer, completion of the receive work request that
@@ -95,8 +96,9 @@ static enum tp_verdict check_order(struct tp_request *r)
 
 	if (diff < 0)
 		return TP_V_DUPLICATE;
+	/* Where reordering is agreed to, the requester finds out by itself what is missing. */
 	if (diff > 0)
-		return resp->silent ? TP_V_STILL_AHEAD : TP_V_AHEAD;
+		return resp->silent || r->qp->ext != NULL ? TP_V_STILL_AHEAD : TP_V_AHEAD;
 	resp->silent = false;
 	/* A NAK of this burst that is not out yet has become void. */
 	resp->nak_pending = false;
@@ -281,6 +283,9 @@ static void handle_duplicate(struct tp_request *r)
 		return;
 	}
 	saved = find_saved(r);
+	/* Several parts of it may be missing. */
+	if (saved != NULL && saved->kind == TP_SAVED_READ && r->qp->ext != NULL)
+		saved = tp_sack_replay(r->qp, saved);
 	if (saved == NULL)
 		tp_drop(tp, BASE_DROP_DUPLICATE);
 	else if (saved->kind != TP_SAVED_READ)

@@ -78,15 +78,22 @@ struct wire_pkt {
 		uint64_t swap_add;   /* AtomicETH */
 		uint64_t atomic_orig; /* AtomicAckETH */
 	};
-	uint64_t compare;        /* AtomicETH */
+	union {
+		uint64_t compare;    /* AtomicETH */
+		uint64_t sack_map;   /* SACKETH: bit i is PSN + 2 + 64 * block + i */
+	};
 	uint32_t imm;            /* ImmDt: the four bytes as on the wire (big endian), never swapped */
 	uint32_t msn;            /* AETH */
 	uint8_t syndrome;        /* AETH */
-	uint8_t deth_resv;       /* DETH, the byte in front of the source QPN; send 0 */
+	union {
+		uint8_t deth_resv;   /* DETH, the byte in front of the source QPN; send 0 */
+		uint8_t sack_senders; /* SACKETH: senders that are active at the receiver, 0: not told */
+	};
 	union {
 		uint32_t feth;   /* FETH, whole word */
 		uint32_t rdeth;  /* RDETH, whole word */
 		uint32_t xrceth; /* XRCETH, whole word: the lower 24 bits are the number of the XRC SRQ */
+		uint32_t sack_echo; /* SACKETH, whole word: WIRE_SACK_* and in the lower 24 bits a PSN */
 	};
 	uint32_t flow_label;     /* IPv6 */
 	uint16_t ip_id;          /* IPv4 identification */

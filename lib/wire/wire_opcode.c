@@ -12,6 +12,7 @@
 #define IMMDT      4
 #define IETH       4
 #define XRCETH     4
+#define SACKETH    20
 
 #define S WIRE_OP_START
 #define M WIRE_OP_MIDDLE
@@ -124,6 +125,8 @@ static const struct wire_opinfo table[256] = {
 	ROW(0x81, "CNP", CNP, 0, 0, S | E | P),
 
 	XRC_ROWS,
+
+	ROW(0xc0, "RC_SACK", EXT, WIRE_HDR_AETH | WIRE_HDR_SACKETH, AETH + SACKETH, S | E | RESP),
 };
 
 const struct wire_opinfo *wire_opinfo(uint8_t opcode)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * BTH opcodes as a table: which headers follow in which order, how long they are, and what the opcode
- * does (IBTA vol. 1, 9.2 and tables 38, 39; annexes A14, A17 and A19). The flags are a type of their own so
- * that they can never be or-ed into an opcode number.
+ * does (IBTA vol. 1, 9.2 and tables 38, 39; annexes A14, A17 and A19). Opcodes from 0xc0 on are left to
+ * manufacturers; ours are described in docs/wire.md and sent only to a peer that has agreed to them. The flags are a
+ * type of their own so that they can never be or-ed into an opcode number.
  */
 #ifndef WIRE_OPCODE_H
 #define WIRE_OPCODE_H
@@ -44,6 +45,7 @@ enum wire_opcode {
 	WIRE_XRC_SEND_FIRST = 0xa0,
 	WIRE_XRC_ACK = 0xb1,
 	WIRE_XRC_SEND_ONLY_INV = 0xb7,
+	WIRE_RC_SACK = 0xc0,
 };
 
 /* Transport service: the upper three bits of an opcode. */
@@ -54,6 +56,7 @@ enum wire_service {
 	WIRE_SERVICE_UD = 3,
 	WIRE_SERVICE_CNP = 4,
 	WIRE_SERVICE_XRC = 5,
+	WIRE_SERVICE_EXT = 6,      /* manufacturer opcodes 0xc0 to 0xdf, ours: of reliable connections */
 };
 
 /* The operation: the lower five bits, the same in RC, XRC and where they have it UC. */
@@ -71,6 +74,16 @@ enum wire_hdr {
 	WIRE_HDR_IMMDT = 1 << 7,
 	WIRE_HDR_IETH = 1 << 8,
 	WIRE_HDR_XRCETH = 1 << 9,
+	WIRE_HDR_SACKETH = 1 << 10, /* ours: docs/wire.md */
+};
+
+/* Of the word wire_pkt.sack_echo: flags, and the PSN of the packet that the acknowledgement answers. */
+enum {
+	WIRE_SACK_MARKED = 1u << 31,   /* it came with ECN Congestion Experienced (RFC 3168) */
+	WIRE_SACK_REFUSED = 1u << 30,  /* it came and was not taken */
+	WIRE_SACK_BLOCK_SHIFT = 24,    /* two bits: which 64 PSNs the map is about */
+	WIRE_SACK_BLOCK_MASK = 3,
+	WIRE_SACK_BLOCK_PSNS = 64,
 };
 
 /* What an opcode is; one set of flags a table row. */

@@ -79,6 +79,8 @@ def port_frames():
 # Steps of fuzz_tp.c by number.
 POST, RAW, INLINE, RECV, CRAFT, NOISE, TROUBLE, REREGISTER, MOVE, MODIFY, ALTER, FATES, RUN = range(13)
 
+SELECTIVE = 64  # instead of a transport service: a reliable connection with selective repeat
+
 
 def step(number, side, *values):
     return bytes([number << 1 | side, *values])
@@ -95,7 +97,7 @@ def recv(side, length):
 def programs():
     """Each operation alone, then rows of random ones."""
     for setting in range(0, 256, 17):
-        for service in range(8):
+        for service in (*range(8), SELECTIVE):
             yield bytes([setting, service]) + b"".join(
                 recv(1, 200) + post(0, op, 30) + step(RUN, 0) for op in range(10)
             )
@@ -107,7 +109,14 @@ def programs():
             for keeps in (0, 16):
                 yield (bytes([0, service | keeps]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) +
                        step(RUN, 0))
+        yield bytes([0, SELECTIVE]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
         yield b"\2\0" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
+    # Selective acknowledgements of what is on its way: of one packet ahead, of any, of another PSN, on another path.
+    for fate in (0, 0b01, 0b0100, 0b01000100):
+        for what, block, psn, path in ((0, 0, 0, 0), (1, 0, 1, 1), (6, 0, 2, 0), (2, 1, 0, 3), (3, 0xc0, 5, 7)):
+            sack = bytes([what]) + (b"\0\0\0\0\0\0\0\7" if what & 1 else b"") + bytes([block, psn, path])
+            yield (bytes([0, SELECTIVE]) + step(FATES, 0, fate) + post(0, 4, 200) + post(0, 0, 200) +
+                   step(CRAFT, 0, 0xc0, 4, 0, 0) + sack + step(RUN, 0) + step(ALTER, 0, 1, 0) + sack + step(RUN, 0))
     rnd = random.Random(7)
     pick = {
         "send": lambda: post(rnd.randrange(2), rnd.randrange(7), rnd.choice((0, 1, 7, 14, 57, 220))),
@@ -127,7 +136,9 @@ def programs():
     often = [8, 4, 1, 2, 3, 4, 1, 6, 1, 1, 1, 1]
     for _ in range(120):
         row = rnd.choices(names, often, k=rnd.randrange(4, 48))
-        yield bytes([rnd.randrange(256), rnd.randrange(64)]) + b"".join(pick[name]() for name in row)
+        row = b"".join(pick[name]() for name in row)
+        yield bytes([rnd.randrange(256), rnd.randrange(64)]) + row
+        yield bytes([rnd.randrange(256), SELECTIVE]) + row
 
 
 # Actions of fuzz_vd.c by number.

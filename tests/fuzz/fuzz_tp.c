@@ -8,6 +8,7 @@
  * The input is a row of steps, each a byte that says what to do and the bytes that it takes. Where chance
  * would never hit (keys, addresses, PSNs), values are offsets from right ones.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base_psn.h"
@@ -150,8 +151,15 @@ static struct hx_world *make_world(struct input *in)
 		.rd_atomic = (flags & 128) != 0 ? 1 : 4,
 		.dest_rd_atomic = (flags & 128) != 0 ? HX_ZERO : 4,
 		.timeout = 4,
+		.ext = (service & 64) != 0 && (service & 3) == 0,
+		.n_evs = 8,
+		.n_paths = 4,
 	};
-	struct hx_world *w = hx_new(&o);
+	struct hx_world *w;
+
+	for (unsigned int i = 0; o.ext && i < 4; i++)
+		o.path_ns[i] = i * 5000;
+	w = hx_new(&o);
 
 	fence(&w->side[0]);
 	fence(&w->side[1]);
@@ -334,7 +342,23 @@ static uint8_t an_opcode(struct fuzz *f)
 
 	if (f->w->o.type == TP_QPT_UD)
 		v &= 1;
+	if (f->w->o.type == TP_QPT_RC && v >= 0xc0)
+		return WIRE_RC_SACK;
 	return base[f->w->o.type] | (v & 0x1f);
+}
+
+/* A port of one of the EVs, mostly. */
+static void change_sack(struct input *in, struct wire_pkt *pkt)
+{
+	uint8_t what = (uint8_t)take(in, 1);
+
+	if ((what & 1) != 0)
+		pkt->sack_map = take(in, 8);
+	if ((what & 2) != 0)
+		pkt->sack_map = (uint64_t)1 << (what >> 2);
+	pkt->sack_echo = (uint32_t)take(in, 1) << WIRE_SACK_BLOCK_SHIFT |
+		((pkt->psn + (uint32_t)near(in)) & BASE_PSN_MASK);
+	pkt->udp_sport = (uint16_t)(0xc123 + near(in) * 257);
 }
 
 /* Changes some fields of a packet; the bits of what choose which. */
@@ -365,6 +389,8 @@ static void change(struct fuzz *f, int to, struct wire_pkt *pkt)
 		pkt->pad = (uint8_t)(-pkt->payload_bytes & 3);
 	if ((what & 128) != 0)
 		pkt->ack_req ^= 1;
+	if (pkt->opcode == WIRE_RC_SACK)
+		change_sack(in, pkt);
 }
 
 static void send_pkt(struct fuzz *f, int to, struct wire_pkt *pkt)

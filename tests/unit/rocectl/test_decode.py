@@ -89,6 +89,17 @@ class Captures(unittest.TestCase):
         self.assertGreater(len(keys), 40)
         self.assertEqual([key for key in sorted(keys) if "`%s`" % key not in text], [])
 
+    def test_sack(self):
+        """docs/wire.md; every key is documented."""
+        sacketh = bytes.fromhex("8000000000000001" "c1000123" "07" + "00" * 7)
+        record, _ = one(ether(roce(bth(0xC0, psn=0xFFFFFF) + bytes.fromhex("1f000009") + sacketh)))
+        self.assertEqual(record["opcode_name"], "RC_SACK")
+        self.assertEqual(record["sack_map"], "0x8000000000000001")
+        self.assertEqual((record["sack_map_psn"], record["sack_echo_psn"]), (65, 0x123))
+        self.assertEqual((record["sack_marked"], record["sack_refused"], record["sack_senders"]), (True, True, 7))
+        text = (pathlib.Path(VECTORS).parents[2] / "docs" / "decode.md").read_text()
+        self.assertEqual([key for key in record if "`%s`" % key not in text], [])
+
     def test_cm_flow_label_gives_the_udp_port(self):
         """Linux derives the QP's source port from the flow label of the REQ."""
         for name in ("rping.pcap", "v6_rping.pcap", "rxe-6.12/6.12_rping4.pcap"):

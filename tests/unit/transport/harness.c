@@ -106,11 +106,23 @@ static enum hx_fate fate_of(struct hx_world *w, int from, uint32_t n, const stru
 	return dice < w->o.damage ? HX_DAMAGE : HX_PASS;
 }
 
+uint32_t hx_path(const struct hx_world *w, uint16_t udp_sport)
+{
+	return w->o.n_paths == 0 ? 0 : (udp_sport * 2654435761u >> 16) % w->o.n_paths;
+}
+
 static void pipe_in(struct hx_world *w, int from, uint32_t n, struct rte_mbuf *m)
 {
 	uint64_t due_ns = w->now_ns + (w->o.latency_ns != 0 ? w->o.latency_ns : LATENCY_NS);
+	uint32_t path = hx_path(w, w->log[w->n_log - 1].pkt.udp_sport);
 	uint8_t *frame = m->buf_addr;
 
+	due_ns += w->o.path_ns[path];
+	if ((w->cut_paths & 1u << path) != 0) {
+		w->path_lost++;
+		free_mbuf(w, m);
+		return;
+	}
 	switch (fate_of(w, from, n, &w->log[w->n_log - 1].pkt)) {
 	case HX_LOSE:
 		free_mbuf(w, m);
@@ -348,6 +360,8 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.max_dest_rd_atomic = or_default(o->dest_rd_atomic, 4),
 		.port = 1,
 		.av = {.l3_version = o->l3_version, .ttl = 64, .udp_sport = 0xc123},
+		.ext = o->ext ? TP_EXT_SACK : 0,
+		.sched = &w->sched,
 	};
 
 	if (o->addrs != NULL) {
@@ -411,6 +425,8 @@ int hx_to_state(struct hx_world *w, struct hx_qp *q, enum tp_qp_state state)
 
 	hx_attr(w, (int)(q->side - w->side), (uint32_t)(q - q->side->qps), &attr);
 	attr.state = state;
+	if (w->o.ext && state == TP_QPS_RTR)
+		mask |= TP_QP_EXT;
 	return tp_qp_modify(q->side->tp, q->qp, &attr, mask | TP_QP_STATE, w->now_ns);
 }
 
@@ -438,6 +454,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.sq_sig_all = !s->w->o.sig_none,
 		.reorder_pkts = s->w->o.reorder,
 		.reorder_ns = s->w->o.reorder_ns != 0 ? s->w->o.reorder_ns : 10 * LATENCY_NS,
+		.ext = s->w->o.ext || s->w->o.ext_unagreed ? TP_EXT_SACK : 0,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
 		.srq = s->w->o.type != TP_QPT_XRC_INI ? s->srq.srq : NULL,
@@ -527,6 +544,9 @@ struct hx_world *hx_new(const struct hx_options *o)
 	w->o.srq |= w->o.type == TP_QPT_XRC_INI;
 	w->rng = o->seed * 0x9e3779b97f4a7c15u + 88172645463325252u;
 	w->now_ns = 12345678;
+	path_sched_config_default(&w->sched);
+	w->sched.kind = o->sched;
+	w->sched.n_evs = o->n_evs != 0 ? o->n_evs : PATH_SCHED_MAX_EVS;
 	w->log = calloc(HX_MAX_LOG, sizeof(*w->log));
 	assert_non_null(w->log);
 	make_side(w, 0);
@@ -607,6 +627,9 @@ static bool step(struct hx_world *w)
 {
 	bool busy = deliver(w);
 
+	/* Frames of several paths alternate between the sides, and would be handed over one by one. */
+	while (w->o.n_paths != 0 && deliver(w))
+		continue;
 	for (int i = 0; i < 2; i++) {
 		tp_advance(w->side[i].tp, w->now_ns);
 		if (!tp_has_work(w->side[i].tp))

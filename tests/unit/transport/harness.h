@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "path_sched.h"
 #include "tp.h"
 #include "wire_icrc.h"
 
@@ -33,6 +34,7 @@
 #define HX_SLOT_BYTES 320
 #define HX_MS         1000000ull
 #define HX_S          1000000000ull
+#define HX_PATHS      8
 #define HX_QPS        8                 /* connected pairs at most */
 
 struct hx_world;
@@ -60,6 +62,12 @@ struct hx_options {
 	uint8_t rd_atomic, dest_rd_atomic;                      /* 0: 4 */
 	uint32_t n_qps;             /* 0: 1 */
 	uint64_t latency_ns;        /* one way; 0: 10 us */
+	bool ext;                   /* both sides agree to TP_EXT_SACK */
+	bool ext_unagreed;          /* both have room for it, but do not agree */
+	uint8_t n_evs;              /* 0: 64 */
+	enum path_sched_kind sched;
+	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
+	uint64_t path_ns[HX_PATHS]; /* added to the latency */
 	uint64_t seed;              /* 0: no random faults */
 	uint32_t lose, repeat, delay, damage;                   /* per mille, with seed */
 };
@@ -129,6 +137,9 @@ struct hx_world {
 	bool hold;
 	struct rte_mbuf *held[HX_MAX_HELD];
 	uint32_t n_held;
+	struct path_sched_config sched;
+	uint32_t cut_paths;         /* bit i: path i loses everything */
+	uint32_t path_lost;         /* frames that were lost on such paths */
 };
 
 /* A scatter/gather entry: offset in the side's memory and length. */
@@ -181,6 +192,9 @@ void hx_release(struct hx_world *w, int to);
 /* Frames that a side has emitted with this opcode; the latest of all it emitted. */
 uint32_t hx_count(const struct hx_world *w, int from, uint8_t opcode);
 const struct wire_pkt *hx_last(const struct hx_world *w, int from);
+
+/* The path that a UDP source port takes. */
+uint32_t hx_path(const struct hx_world *w, uint16_t udp_sport);
 
 void hx_fill(uint8_t *at, size_t bytes, uint32_t seed);
 enum tp_qp_state hx_state(const struct hx_qp *q);

@@ -2,7 +2,8 @@
 /*
  * Random operations both ways over a wire that loses, repeats, delays and damages frames, by seed. Whatever
  * the wire does: every completion once, in order and successful, every byte right, every atomic done once.
- * A failing seed is printed; `test_tp_lossy SEED [COUNT]` runs that one, or COUNT from it on.
+ * A failing seed is printed; `test_tp_lossy SEED [COUNT]` runs that one, or COUNT from it on. All of it twice: as the
+ * specification has it, and with selective repeat over paths of different delays.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct run {
 
 static uint64_t first_seed = 1, n_seeds = N_SEEDS;
 static uint64_t running_seed;
+static bool running_ext;
 static struct tp_counters total;   /* shows that the faults were there */
 
 static uint32_t slot_of(const struct run *r, uint32_t qp, uint32_t i)
@@ -197,8 +199,27 @@ static void add_up(const struct hx_world *w)
 		total.rnr_naks_received += c->rnr_naks_received;
 		total.seq_naks_received += c->seq_naks_received;
 		total.duplicates += c->duplicates;
+		total.reordered += c->reordered;
+		total.probes += c->probes;
 		total.drops[BASE_DROP_ACK_WINDOW] += c->drops[BASE_DROP_ACK_WINDOW];
 	}
+}
+
+/* Up to one packet in ten is lost; a path may be a hundred times as long as another. */
+static void add_paths(struct hx_options *o, uint64_t seed)
+{
+	const uint8_t n_evs[] = {64, 16, 4, 1};
+
+	o->ext = true;
+	o->n_evs = n_evs[seed % 4];
+	o->sched = (enum path_sched_kind)(seed % PATH_SCHED_KINDS);
+	o->n_paths = 4;
+	for (uint32_t i = 0; i < o->n_paths; i++)
+		o->path_ns[i] = i * 3000 * (seed % 3 == 0 ? 100 : 1);
+	o->lose = (uint32_t)(seed * 7 % 101);
+	o->held = seed % 8 == 0 ? 20 : 0;
+	/* A lost connection by right: so many in a row. */
+	o->timeout = 10;
 }
 
 static void run_seed(uint64_t seed)
@@ -221,6 +242,9 @@ static void run_seed(uint64_t seed)
 		.reorder = seed % 6 < 3 ? 64 : 0,
 	};
 	struct run *r = calloc(1, sizeof(*r));
+
+	if (running_ext)
+		add_paths(&o, seed);
 
 	assert_non_null(r);
 	running_seed = seed;
@@ -256,11 +280,30 @@ static void test_seeds(void **state)
 	assert_int_not_equal(total.drops[BASE_DROP_ACK_WINDOW], 0);
 }
 
+static void test_seeds_sr(void **state)
+{
+	(void)state;
+	memset(&total, 0, sizeof(total));
+	running_ext = true;
+	for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
+		run_seed(seed);
+	running_seed = 0;
+	running_ext = false;
+	assert_int_equal(total.seq_naks_received, 0);
+	if (n_seeds < N_SEEDS)
+		return;
+	assert_int_not_equal(total.retransmits, 0);
+	assert_int_not_equal(total.rnr_naks_received, 0);
+	assert_int_not_equal(total.duplicates, 0);
+	assert_int_not_equal(total.reordered, 0);
+	assert_int_not_equal(total.probes, 0);
+}
+
 static int tell_seed(void **state)
 {
 	(void)state;
 	if (running_seed != 0)
-		print_message("failed with seed %llu\n", (unsigned long long)running_seed);
+		print_message("failed with seed %llu%s\n", (unsigned long long)running_seed, running_ext ? ", selective repeat" : "");
 	return 0;
 }
 
@@ -268,6 +311,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_seeds, tell_seed),
+		cmocka_unit_test_teardown(test_seeds_sr, tell_seed),
 	};
 
 	if (argc > 1) {

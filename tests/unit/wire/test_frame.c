@@ -331,6 +331,46 @@ static void test_every_opcode_parses_and_rebuilds(void **state)
 	}
 }
 
+/* docs/wire.md, field by field; what is reserved is zero, and not looked at when it comes. */
+static void test_sack_layout(void **state)
+{
+	static const uint8_t sacketh[20] = {1, 2, 3, 4, 5, 6, 7, 8, 0x83, 0xab, 0xcd, 0xef, 0x2a};
+	struct wire_pkt made, pkt;
+	uint8_t *frame = make_frame(WIRE_RC_SACK, 4, false, &made);
+	struct wire_l2l3 net = {.smac = {2}};
+	size_t end;
+
+	(void)state;
+	assert_string_equal(wire_opinfo(WIRE_RC_SACK)->name, "RC_SACK");
+	assert_int_equal(wire_opinfo(WIRE_RC_SACK)->service, WIRE_SERVICE_EXT);
+	assert_true(wire_op_is(wire_opinfo(WIRE_RC_SACK), WIRE_OP_RESPONSE));
+	made.payload_bytes = 0;
+	made.pad = 0;
+	made.sack_map = 0x0102030405060708;
+	made.sack_echo = WIRE_SACK_MARKED | 3u << WIRE_SACK_BLOCK_SHIFT | 0xabcdef;
+	made.sack_senders = 42;
+	wire_write(frame, &net, &made);
+	wire_seal(frame, &made);
+	/* BTH, AETH, SACKETH, ICRC. */
+	assert_int_equal(made.payload_off, made.bth_off + 12 + 4 + 20);
+	assert_memory_equal(frame + made.bth_off + 16, sacketh, sizeof(sacketh));
+	frame[made.payload_off - 1] = 0xff;
+	wire_seal(frame, &made);
+	assert_int_equal(parse_exact(frame, made.frame_bytes, &pkt), BASE_DROP_NONE);
+	assert_true(wire_icrc_ok(frame, &pkt));
+	assert_int_equal(pkt.sack_map, made.sack_map);
+	assert_int_equal(pkt.sack_echo, made.sack_echo);
+	assert_int_equal(pkt.sack_senders, 42);
+	assert_int_equal(pkt.syndrome, made.syndrome);
+	/* A byte less, as IP and UDP say, and the header does not fit. */
+	end = made.frame_bytes - 1u;
+	made.payload_bytes = (uint16_t)-1;
+	wire_write(frame, &net, &made);
+	assert_int_equal(made.frame_bytes, end);
+	assert_int_equal(parse_exact(frame, end, &pkt), BASE_DROP_BTH_LENGTH);
+	free(frame);
+}
+
 /* Annex A14: XRCETH, of eight reserved bits and the number, stands right behind the BTH of every request, and of no
  * response; the rest is as in RC. */
 static void test_xrceth_of_requests(void **state)
@@ -528,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_runts_of_every_opcode),
 		cmocka_unit_test(test_every_opcode_parses_and_rebuilds),
 		cmocka_unit_test(test_xrceth_of_requests),
+		cmocka_unit_test(test_sack_layout),
 		cmocka_unit_test(test_icrc_of_ipv6),
 		cmocka_unit_test(test_ipv6_headers_wrong_in_one_way),
 		cmocka_unit_test(test_ipv4_mapped_addresses_in_ipv6),

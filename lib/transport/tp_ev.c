@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Entropy values and UDP source ports. EV i has port 0xc000 plus (first port + 257 i) modulo 2^14: up to 64 EVs have
+ * as many ports, which differ in the bits that hashes look at, and the way back is a multiplication, for (1 + 2^8)
+ * (1 - 2^8) is 1 modulo 2^14. EV 0 has the port that the queue pair has without EVs.
+ */
+#include "tp_ext.h"
+
+#define PORT_BASE    0xc000u
+#define PORT_MASK    0x3fffu
+#define STRIDE       257u
+#define STRIDE_BACK  (PORT_MASK + 1 - 255u)
+#define PICK_TRIES   4u
+#define SLOW_NS      10000000u
+#define SLOW_RTTS    100u
+
+uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev)
+{
+	return (uint16_t)(PORT_BASE | ((x->port0 + ev * STRIDE) & PORT_MASK));
+}
+
+uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port)
+{
+	uint32_t ev = ((port - x->port0) * STRIDE_BACK) & PORT_MASK;
+
+	return port >= PORT_BASE && ev < x->sched.config->n_evs ? (uint8_t)ev : PATH_SCHED_NO_EV;
+}
+
+uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but)
+{
+	const struct tp_swr *swr = tp_req_swr(x->qp, wr);
+	const struct path_sched_view view = {
+		.now_ns = x->qp->tp->now_ns,
+		.last_send_ns = x->last_send_ns,
+		.in_flight_bytes = x->n_sent * x->qp->mtu,
+		.message_packets = swr->n_psn,
+		/* What is sent again is not of a message that stays together. */
+		.message_at = but == PATH_SCHED_NO_EV ? tp_psn_dist(psn, swr->psn) : 0,
+	};
+	uint8_t ev = path_sched_pick(&x->sched, &view);
+
+	for (uint32_t i = 0; ev == but && i < PICK_TRIES; i++)
+		ev = path_sched_pick(&x->sched, &view);
+	x->last_send_ns = view.now_ns;
+	return ev;
+}
+
+/* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead. */
+uint16_t tp_ev_answer_port(struct tp_ext *x)
+{
+	uint8_t n = x->sched.config->n_evs;
+
+	for (uint8_t i = 0; i < n; i++) {
+		x->answer_ev = (uint8_t)(x->answer_ev + 1 < n ? x->answer_ev + 1 : 0);
+		if (path_sched_alive(&x->sched, x->answer_ev))
+			break;
+	}
+	return tp_ev_port(x, x->answer_ev);
+}
+
+/* The largest round trip of the last one or two periods: slow paths are used seldom, so it must not fade by what
+ * others say. */
+static void learn_slow(struct tp_ext *x, uint32_t rtt_ns)
+{
+	uint64_t now_ns = x->qp->tp->now_ns;
+
+	if (now_ns >= x->slow_until_ns) {
+		x->slow_ns = x->slow_new_ns;
+		x->slow_new_ns = 0;
+		x->slow_until_ns = now_ns + RTE_MAX((uint64_t)SLOW_NS, (uint64_t)x->srtt_ns * SLOW_RTTS);
+	}
+	x->slow_new_ns = RTE_MAX(x->slow_new_ns, rtt_ns);
+	x->slow_ns = RTE_MAX(x->slow_ns, rtt_ns);
+}
+
+/* RFC 6298, 2, with all paths in one. Its variance would be that between the paths, so slow_ns stands for it. */
+static void learn_rtt(struct tp_ext *x, uint32_t rtt_ns)
+{
+	if (x->srtt_ns == 0)
+		x->srtt_ns = rtt_ns;
+	x->srtt_ns = (uint32_t)(((uint64_t)x->srtt_ns * 7 + rtt_ns) / 8);
+}
+
+void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked)
+{
+	uint64_t now_ns = x->qp->tp->now_ns, rtt_ns = 0;
+
+	if (ev == PATH_SCHED_NO_EV)
+		return;
+	/* Karn's rule: what was sent more than once tells no time. Nor does a copy that was sent for a probe. */
+	if (e->psn == psn && e->times == 1 && e->ev == ev)
+		rtt_ns = RTE_MIN(now_ns - e->sent_ns, (uint64_t)INT32_MAX);
+	if (rtt_ns != 0) {
+		learn_rtt(x, (uint32_t)rtt_ns);
+		learn_slow(x, (uint32_t)rtt_ns);
+		x->qp->req.hold.wait_ns = RTE_MAX(x->qp->init.reorder_ns, (uint64_t)x->slow_ns * 3 / 2);
+	}
+	path_sched_acked(&x->sched, ev, marked, (uint32_t)rtt_ns, now_ns);
+}
+
+uint64_t tp_ev_guard_ns(const struct tp_ext *x, uint8_t ev, bool many)
+{
+	/* With few to go by, no path that was seen lately may be so slow. */
+	uint64_t all_ns = many ? x->srtt_ns : (uint64_t)x->slow_ns * 5 / 4;
+	struct path_sched_stats stats;
+
+	if (path_sched_stats(&x->sched, ev, &stats) != 0 || !stats.alive)
+		return all_ns;
+	/* Nothing is known of it: it may be slower than any other. */
+	if (stats.srtt_ns == 0)
+		return TP_EV_NEVER_NS;
+	/* Some schedulers let what they know of a slow path fade, so that it is tried again. */
+	return RTE_MAX((uint64_t)RTE_MAX(stats.srtt_ns, stats.min_rtt_ns) * 2, all_ns);
+}
+
+bool tp_ev_congested(const struct tp_ext *x, uint8_t ev)
+{
+	struct path_sched_stats stats;
+
+	if (path_sched_stats(&x->sched, ev, &stats) != 0)
+		return false;
+	return stats.ecn_percent >= 10 || stats.srtt_ns / 3 > stats.min_rtt_ns / 2;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tp_ext.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tp_hold.h"
+
+#define EPHEMERAL_MASK 0x3fff
+
+int tp_ext_init(struct tp_qp *qp)
+{
+	if (qp->init.ext == 0)
+		return 0;
+	qp->ext_memory = calloc(1, sizeof(*qp->ext_memory));
+	if (qp->ext_memory == NULL)
+		return -ENOMEM;
+	qp->ext_memory->qp = qp;
+	base_timer_init(&qp->ext_memory->timer, tp_rto_fired, qp->ext_memory);
+	return 0;
+}
+
+void tp_ext_free(struct tp_qp *qp)
+{
+	free(qp->ext_memory);
+}
+
+/* Queue pairs of one peer begin on different EVs. */
+static uint64_t seed_of(const struct tp_qp *qp)
+{
+	return qp->tp->config.seed ^ (uint64_t)qp->qpn << 32 ^ qp->attr.dest_qpn;
+}
+
+void tp_ext_start(struct tp_qp *qp)
+{
+	struct tp_ext *x = qp->ext_memory;
+	const struct path_sched_config *sched = qp->attr.sched != NULL ? qp->attr.sched : &qp->tp->sched;
+
+	path_sched_init(&x->sched, sched, seed_of(qp));
+	x->port0 = qp->attr.av.udp_sport & EPHEMERAL_MASK;
+	x->answer_ev = 0;
+	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
+	x->slow_until_ns = 0;
+	x->n_echo = 0;
+	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
+		x->replay[i].queued = false;
+	qp->ext = x;
+	tp_sr_reset(qp);
+	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, UINT64_MAX);
+	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
+}
+
+void tp_ext_stop(struct tp_qp *qp)
+{
+	if (qp->ext == NULL)
+		return;
+	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	qp->ext = NULL;
+	tp_hold_limit(&qp->resp.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
+	tp_hold_limit(&qp->req.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a reliable connection has beyond the specification when both ends have agreed to it: selective repeat with
+ * selective acknowledgements (RC_SACK, docs/wire.md) and packets sprayed over several paths. Without that qp->ext is
+ * NULL, and nothing of this is reached.
+ *
+ * tp_ev.c: which entropy value (EV) a packet takes, and what is learnt of it. tp_sr.c: what is on its way, what is
+ * lost, over the ring of tp_ring.c. tp_rto.c: the same by time, and answers that are missing. tp_sack.c: the
+ * responder's side.
+ */
+#ifndef TP_EXT_H
+#define TP_EXT_H
+
+#include "tp_internal.h"
+
+#define TP_SR_RING      256u                         /* PSNs that may be between the oldest and the newest */
+#define TP_SR_SPAN      (TP_SR_RING - TP_READ_PKTS)  /* a READ request may begin up to here */
+#define TP_SR_NONE      0xffffu
+#define TP_SR_PASSED    5                            /* later packets that make one suspect, whatever their paths */
+#define TP_EV_NEVER_NS  ((uint64_t)1 << 60)
+#define TP_SACK_ECHOES  TP_BURST_PKTS
+#define TP_SACK_REPLAYS 32
+
+enum tp_sr_state { TP_SR_IDLE, TP_SR_SENT, TP_SR_LOST };
+
+/* The latest packet with a PSN; its place in the ring is the PSN's lower bits. What it says of an idle one, which has
+ * arrived or never was, is still true. */
+struct tp_sr_pkt {
+	uint64_t sent_ns;
+	uint32_t psn;
+	uint32_t seq;            /* number of the sending, of all of the queue pair */
+	uint32_t wr;             /* work request, as tp_req.head counts */
+	uint16_t next, prev;     /* SENT: by time of sending; LOST: to be sent again */
+	uint16_t ev_next, ev_prev; /* SENT: the same on its EV */
+	uint16_t n_psn;          /* PSNs it takes or asks for */
+	uint8_t ev, state;
+	uint8_t times;           /* sent; 255: or more */
+	uint8_t passed;          /* packets that were sent later on its EV and have arrived */
+	bool answers;            /* asks for answers that are missing, not for the first time */
+};
+
+struct tp_sr_list {
+	uint16_t head, tail;
+};
+
+/* A request packet that is to be acknowledged. */
+struct tp_echo {
+	uint32_t psn;
+	uint16_t udp_sport;
+	bool marked;
+};
+
+struct tp_ext {
+	struct tp_qp *qp;
+
+	/* paths */
+	struct path_sched sched;
+	uint16_t port0;          /* of EV 0, its lower 14 bits */
+	uint8_t answer_ev;       /* of the latest answer */
+	uint8_t probe_ev;        /* PATH_SCHED_NO_EV, unless a copy is being sent there */
+	uint64_t last_send_ns;
+	uint32_t srtt_ns;
+	uint32_t slow_ns;        /* largest round trip that was seen lately */
+	uint32_t slow_new_ns;    /* the same of this period, which ends at slow_until_ns */
+	uint64_t slow_until_ns;
+
+	/* requester */
+	struct tp_sr_pkt pkt[TP_SR_RING];
+	uint64_t open[TP_SR_RING / 64]; /* bit: SENT or LOST */
+	struct tp_sr_list sent, lost, on_ev[PATH_SCHED_MAX_EVS];
+	uint32_t n_sent, n_lost;
+	uint32_t n_asked;        /* answers asked for that have not come */
+	uint32_t seq, acked_seq; /* of the latest sending; of the latest one that has arrived */
+	uint32_t cum;            /* the responder has all before this */
+	uint64_t suspects;       /* EVs with a packet that was passed by enough others */
+	uint64_t progress_ns;    /* latest time at which una moved */
+	uint64_t cut_ns;         /* latest time at which the window was cut */
+	uint8_t backoff;
+	bool waiting;            /* the ACK timer runs since something was sent */
+	struct base_timer timer;
+
+	/* responder */
+	struct tp_echo echo[TP_SACK_ECHOES];
+	uint32_t n_echo;
+	struct tp_saved replay[TP_SACK_REPLAYS]; /* pieces of READ answers, asked for again */
+};
+
+/* tp_ext.c */
+/* Takes the memory for what a queue pair may agree to. 0 or -ENOMEM. */
+int tp_ext_init(struct tp_qp *qp);
+void tp_ext_free(struct tp_qp *qp);
+/* The peer has agreed: RTR. */
+void tp_ext_start(struct tp_qp *qp);
+/* Back to what the specification has: RESET. */
+void tp_ext_stop(struct tp_qp *qp);
+
+/* tp_ev.c */
+uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev);
+/* PATH_SCHED_NO_EV: the port stands for none. */
+uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port);
+/* EV for a packet of wr; another one than `but`, if there is one. */
+uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but);
+/* UDP source port of an answer. */
+uint16_t tp_ev_answer_port(struct tp_ext *x);
+/* What an acknowledgement tells of a path: ev is that of its packet, e what is known of its PSN. */
+void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked);
+/* How old a packet on ev must be to be taken as lost because others have come: many, more than a window, or a few. */
+uint64_t tp_ev_guard_ns(const struct tp_ext *x, uint8_t ev, bool many);
+/* Whether ev shows a queue: marks, or a round trip well above its least. */
+bool tp_ev_congested(const struct tp_ext *x, uint8_t ev);
+
+/* tp_ring.c */
+/* Fresh start with nothing outstanding. */
+void tp_sr_reset(struct tp_qp *qp);
+/* The packet at place i is on its way on e->ev; is to be sent again; has arrived or is none. */
+void tp_ring_sent(struct tp_ext *x, uint16_t i);
+void tp_ring_lost(struct tp_ext *x, uint16_t i);
+void tp_ring_idle(struct tp_ext *x, uint16_t i);
+/* SENT and LOST packets at psn and the 63 after it. */
+uint64_t tp_ring_open(const struct tp_ext *x, uint32_t psn);
+
+/* tp_sr.c */
+/* PSNs that may be sent now beyond what was. */
+uint32_t tp_sr_room(const struct tp_qp *qp);
+/* A packet is about to be sent that takes the PSNs up to `end`: chooses its EV and notes it. */
+void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end);
+/* Sends what was lost again; how many packets. */
+uint32_t tp_sr_tx(struct tp_qp *qp, uint32_t budget, bool *more);
+/* After sending: a copy of what is outstanding for a path that may live again. */
+void tp_sr_probe(struct tp_qp *qp);
+/* An RC_SACK. */
+void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt);
+/* una moves to psn. */
+void tp_sr_moved(struct tp_qp *qp, uint32_t psn);
+/* One is lost; how path_sched is told is the caller's. */
+void tp_sr_lost(struct tp_ext *x, uint16_t i);
+/* Sends psn, which wr has, again though it was not seen to be lost: an answer is asked for, or nothing was heard. */
+void tp_sr_again(struct tp_ext *x, uint32_t wr, uint32_t psn, uint32_t end, bool answers);
+/* Finds what others have passed. */
+void tp_sr_detect(struct tp_ext *x);
+
+/* How many were sent after e and before the latest that has arrived; negative: it is that or later. */
+static inline int32_t tp_sr_passed(const struct tp_ext *x, const struct tp_sr_pkt *e)
+{
+	return (int32_t)(x->acked_seq - e->seq);
+}
+
+static inline struct tp_sr_pkt *tp_sr_at(struct tp_ext *x, uint32_t psn)
+{
+	return &x->pkt[psn % TP_SR_RING];
+}
+
+static inline bool tp_sr_is(struct tp_ext *x, uint32_t psn, enum tp_sr_state state)
+{
+	const struct tp_sr_pkt *e = tp_sr_at(x, psn);
+
+	return e->state == state && e->psn == psn;
+}
+
+/* tp_rto.c */
+void tp_rto_fired(struct base_timer *timer, void *arg, uint64_t now_ns);
+/* Something is outstanding: when next to look for what is lost. */
+void tp_rto_arm(struct tp_ext *x);
+/* Asks again for answers that are missing: before those that came, or all. */
+void tp_rto_ask(struct tp_qp *qp, bool all);
+/* Sends all again from una on, whatever was acknowledged: nothing else has helped. */
+void tp_rto_all_again(struct tp_qp *qp);
+/* Only what una belongs to: it was refused. */
+void tp_rto_first_again(struct tp_qp *qp);
+
+/* tp_sack.c */
+/* A request packet came and was dealt with: it is to be acknowledged. */
+void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt);
+/* Sends the acknowledgements that are due; what finds no buffer waits. */
+void tp_sack_send(struct tp_qp *qp);
+/* A place for answering part of a READ again beside other parts of it; NULL: none now. */
+struct tp_saved *tp_sack_replay(struct tp_qp *qp, const struct tp_saved *saved);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selective repeat: answers that are missing, receivers that are not ready, paths that are cut and come back.
+ */
+#include "sr_kit.h"
+
+#define BYTES (100 * MTU)
+
+/* ---- answers ---- */
+
+static enum hx_fate lose_answers(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	bool answer = wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_READ_RESP);
+	uint32_t at = (pkt->psn - PSN) & BASE_PSN_MASK;
+
+	(void)w;
+	return from == 1 && answer && n < 34 && (at == 5 || at == 9 || at == 10 || at == 20) ? HX_LOSE : HX_PASS;
+}
+
+/* Only the holes are asked for, all of them at once. */
+static void test_read_holes(void **state)
+{
+	struct hx_world *w = make(lose_answers);
+	uint64_t id = hx_op(w, TP_WR_READ, 0, DST, 32 * MTU, 0);
+	uint32_t requests = 0, answers = 0;
+
+	(void)state;
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+	assert_memory_equal(w->side[0].mem + DST, w->side[1].mem, 32 * MTU);
+	for (uint32_t i = 0; i < w->n_log; i++) {
+		requests += w->log[i].pkt.opcode == WIRE_RC_READ_REQUEST;
+		answers += wire_op_is(wire_opinfo(w->log[i].pkt.opcode), WIRE_OP_READ_RESP);
+	}
+	assert_int_equal(requests, 1 + 3);
+	assert_int_equal(answers, 32 + 4);
+	assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+	hx_free(w);
+}
+
+static void test_reads_reordered(void **state)
+{
+	struct hx_world *w = make(NULL);
+	uint64_t id = hx_op(w, TP_WR_READ, 0, DST, 200 * MTU, 0);
+
+	(void)state;
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+	assert_memory_equal(w->side[0].mem + DST, w->side[1].mem, 200 * MTU);
+	assert_int_equal(counters(w, 0)->retransmits, 0);
+	assert_int_equal(hx_count(w, 0, WIRE_RC_READ_REQUEST), (200 + 31) / 32);
+	hx_free(w);
+}
+
+static enum hx_fate lose_first_answers(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	(void)w;
+	/* What acknowledges the request arrives, its answer does not. */
+	return from == 1 && n < 3 && pkt->opcode != WIRE_RC_SACK ? HX_LOSE : HX_PASS;
+}
+
+/* An atomic is done once, though its answer is asked for again. */
+static void test_atomic_answer_lost(void **state)
+{
+	struct hx_world *w = make(lose_first_answers);
+	uint64_t id = hx_op(w, TP_WR_FETCH_ADD, 0, DST, 8, DST), write;
+	uint64_t before, after;
+
+	(void)state;
+	write = hx_op(w, TP_WR_WRITE, 0, 0, MTU, DST + 64);
+	memcpy(&before, w->side[1].mem + DST, 8);
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+	hx_expect(&w->side[0].send_cq, write, TP_WC_SUCCESS);
+	memcpy(&after, w->side[1].mem + DST, 8);
+	assert_int_equal(after, before); /* adds 0 */
+	assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+	assert_int_equal(hx_count(w, 0, WIRE_RC_FETCH_ADD), 2);
+	hx_free(w);
+}
+
+/* ---- NAKs as ever ---- */
+
+static void test_rnr(void **state)
+{
+	struct hx_world *w = make(NULL);
+	const struct hx_piece to = {DST, BYTES};
+	uint64_t send = hx_op(w, TP_WR_SEND, 0, 0, BYTES, 0), recv;
+
+	(void)state;
+	hx_run(w, 100 * US);
+	assert_true(counters(w, 0)->rnr_naks_received > 0);
+	recv = hx_recv(&w->side[1].qps[0], &to, 1);
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, send, TP_WC_SUCCESS);
+	hx_expect(&w->side[1].recv_cq, recv, TP_WC_SUCCESS);
+	assert_memory_equal(w->side[1].mem + DST, w->side[0].mem, BYTES);
+	/* What came behind it was kept. */
+	assert_true(counters(w, 0)->retransmits < 20);
+	hx_free(w);
+}
+
+static void test_access_error(void **state)
+{
+	struct hx_world *w = make(NULL);
+	uint64_t write = hx_op(w, TP_WR_WRITE, 0, 0, MTU, DST), bad, behind;
+
+	(void)state;
+	bad = hx_op(w, TP_WR_WRITE, 0, 0, MTU, HX_MEM_BYTES);
+	behind = hx_op(w, TP_WR_WRITE, 0, 0, 20 * MTU, DST);
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, write, TP_WC_SUCCESS);
+	hx_expect(&w->side[0].send_cq, bad, TP_WC_REM_ACCESS_ERR);
+	hx_expect(&w->side[0].send_cq, behind, TP_WC_WR_FLUSH_ERR);
+	assert_int_equal(hx_state(&w->side[0].qps[0]), TP_QPS_ERR);
+	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_ERR);
+	assert_int_equal(w->frames_out, 0);
+	hx_free(w);
+}
+
+/* ---- paths ---- */
+
+/* Nothing comes back: the timeout and the retries of the queue pair bound all of it. */
+static void test_all_paths_cut(void **state)
+{
+	struct hx_options o = {.ext = true, .n_paths = 4, .timeout = 8, .retry_cnt = 3};
+	struct hx_world *w = make_with(o, NULL);
+	uint64_t from_ns = w->now_ns, id = hx_op(w, TP_WR_WRITE, 0, 0, BYTES, DST);
+
+	(void)state;
+	w->cut_paths = 15;
+	while (w->side[0].send_cq.n == 0 && w->now_ns < from_ns + HX_S)
+		pass_time(w, HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_RETRY_EXC_ERR);
+	assert_int_equal(counters(w, 0)->ack_timeouts, 4);
+	/* 9.7.6.1.3: between the interval and four times that, each time. */
+	assert_in_range(w->now_ns - from_ns, 4 * (4096u << 8), 16 * (4096u << 8) + 2 * HX_MS);
+	hx_free(w);
+}
+
+static uint64_t pump(struct hx_world *w, uint32_t n)
+{
+	uint64_t from_ns = w->now_ns;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 400 * MTU, DST);
+		uint32_t before = w->side[0].send_cq.n;
+
+		/* Has room for so many only. */
+		w->n_log = w->n_log > HX_MAX_LOG / 2 ? 1 : w->n_log;
+
+		memset(w->side[1].mem + DST, 0, 400 * MTU);
+		while (w->side[0].send_cq.n == before && w->now_ns < from_ns + HX_S)
+			pass_time(w, 10 * US);
+		expect_written(w, id, 400 * MTU);
+	}
+	return w->now_ns - from_ns;
+}
+
+/* One of four paths is cut: it is left, all completes, and it is used again when it is back. */
+static void test_path_cut(void **state)
+{
+	struct hx_options o = {.ext = true, .n_paths = 4, .n_evs = 16, .path_ns = {0, US, 2 * US, 3 * US}};
+	struct hx_world *w = make_with(o, NULL);
+	uint32_t lost, on_path = 0;
+
+	(void)state;
+	pump(w, 20);
+	assert_int_equal(w->path_lost, 0);
+	w->cut_paths = 1u << 2;
+	pump(w, 10);
+	lost = w->path_lost;
+	assert_true(lost > 0);
+	assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+	/* From then on only probes go there. */
+	pump(w, 50);
+	print_message("lost by the cut: %u, by the probes after it: %u\n", lost, w->path_lost - lost);
+	assert_true(lost < 128);
+	assert_true(w->path_lost - lost < 64);
+	assert_true(counters(w, 0)->probes > 0);
+	w->cut_paths = 0;
+	pump(w, 200);
+	w->n_log = 1;
+	pump(w, 20);
+	for (uint32_t i = 0; i < w->n_log; i++)
+		on_path += w->log[i].from == 0 && hx_path(w, w->log[i].pkt.udp_sport) == 2;
+	assert_true(on_path > 100);
+	hx_free(w);
+}
+
+/* As many packets as may be are kept by all: what finds no place is sent again, and nobody is told that it came. */
+static void test_no_place(void **state)
+{
+	struct hx_options o = {.ext = true, .n_paths = 4, .path_ns = {0, 2 * US, 5 * US, 40 * US}, .held = 3};
+	struct hx_world *w = make_with(o, NULL);
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, BYTES, DST);
+
+	(void)state;
+	hx_run(w, 500 * HX_MS);
+	expect_written(w, id, BYTES);
+	assert_int_equal(counters(w, 1)->seq_naks_sent, 0);
+	hx_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read_holes),
+		cmocka_unit_test(test_reads_reordered),
+		cmocka_unit_test(test_atomic_answer_lost),
+		cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_access_error),
+		cmocka_unit_test(test_all_paths_cut),
+		cmocka_unit_test(test_path_cut),
+		cmocka_unit_test(test_no_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
