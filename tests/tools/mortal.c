@@ -27,6 +27,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "must.h"
+
 #define BYTES        65536
 #define MESSAGES     40
 #define STAY_SECONDS 20
@@ -52,32 +54,7 @@ struct life {
 	uint8_t *memory;
 };
 
-#define MUST(cond) must((cond), #cond, __LINE__)
-
-static void must(int ok, const char *what, int line)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "mortal.c:%d: failed: %s\n", line, what);
-	exit(1);
-}
-
 /* ---- verbs ---- */
-
-static struct ibv_context *open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-
-	MUST(list != NULL);
-	for (int i = 0; list[i] != NULL && context == NULL; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	}
-	ibv_free_device_list(list);
-	MUST(context != NULL);
-	return context;
-}
 
 static struct ibv_qp *make_qp(struct life *l, enum ibv_qp_type type, struct ibv_srq *srq)
 {
@@ -97,7 +74,7 @@ static void setup(struct life *l)
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 64, .max_sge = 1}};
 	struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = l->gid_index, .hop_limit = 64}};
 
-	l->context = open_device(l->device);
+	l->context = must_open_device(l->device);
 	l->pd = ibv_alloc_pd(l->context);
 	l->channel = ibv_create_comp_channel(l->context);
 	MUST(l->pd != NULL && l->channel != NULL);

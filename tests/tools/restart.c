@@ -22,19 +22,11 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "must.h"
+
 #define BYTES      4096
 #define WAKE_MS    3000  /* after the end of the daemon is known */
 #define LIFE_S     60
-
-#define MUST(cond) must((cond), #cond, __LINE__)
-
-static void must(int ok, const char *what, int line)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "restart.c:%d: failed: %s (%s)\n", line, what, strerror(errno));
-	exit(1);
-}
 
 /* EIO is the answer of all calls that need a daemon. */
 #define MUST_EIO(call)                                                                             \
@@ -279,25 +271,10 @@ static void nothing_works(struct life *l)
 	MUST_EIO(rdma_get_cm_event(l->here, &event));
 }
 
-static struct ibv_context *open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-
-	MUST(list != NULL);
-	for (int i = 0; list[i] != NULL && context == NULL; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	}
-	ibv_free_device_list(list);
-	MUST(context != NULL);
-	return context;
-}
-
 /* A context of the program's own, from one daemon to the next. */
 static void reopen(const char *name, struct ibv_context *old)
 {
-	struct ibv_context *context = open_device(name);
+	struct ibv_context *context = must_open_device(name);
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 
 	MUST(pd != NULL);
@@ -314,7 +291,7 @@ static int outlive(const char *device, const char *address)
 
 	l.addr.sin_family = AF_INET;
 	MUST(inet_pton(AF_INET, address, &l.addr.sin_addr) == 1);
-	own = open_device(device);
+	own = must_open_device(device);
 	meet_oneself(&l);
 	transfer(&l);
 	wait_all(&l);

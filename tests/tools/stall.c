@@ -30,20 +30,12 @@
 #include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 
+#include "must.h"
+
 #define BYTES   (1u << 20)
 #define SLOW_US 200000
 #define LIFE_S  40
 #define FILE_ID 2
-
-#define MUST(cond) must((cond), #cond, __LINE__)
-
-static void must(int ok, const char *what, int line)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "stall.c:%d: failed: %s (%s)\n", line, what, strerror(errno));
-	exit(1);
-}
 
 /* ---- a file system with one file ---- */
 
@@ -186,20 +178,6 @@ int madvise(void *addr, size_t bytes, int advice)
 	return 0;
 }
 
-static struct ibv_context *open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-
-	MUST(list != NULL);
-	for (int i = 0; list[i] != NULL && context == NULL; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	}
-	MUST(context != NULL);
-	return context;
-}
-
 static void connect_to_itself(struct ibv_qp *qp, int gid_index)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
@@ -270,7 +248,7 @@ int main(int argc, char **argv)
 	MUST(setresuid(uid, uid, uid) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(memory != MAP_FAILED);
-	context = open_device(argv[3]);
+	context = must_open_device(argv[3]);
 	pd = ibv_alloc_pd(context);
 	MUST(pd != NULL);
 	if (at_once)
