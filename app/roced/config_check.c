@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "config_schema.h"
-#include "net_driver.h"
+#include "net_memif.h"
 
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
@@ -120,6 +120,9 @@ static void check_port(struct config_reader *reader, uint32_t p)
 		if (mine[0] != '\0' && !strcmp(mine, other))
 			config_error(reader, &port->at,
 				"ports[%u].device: \"%s\" is used by ports[%u] too, give another number", p, mine, q);
+		if (net_memif_same(port->device, config->ports[q].device))
+			config_error(reader, &port->at,
+				"ports[%u].device: ports[%u] has the same role on this socket, give another id", p, q);
 	}
 	if (port->device[0] != '\0' && port->mtu != 0 && port->n_rx_queues != 0 &&
 		net_driver_check(&need, msg) != 0)

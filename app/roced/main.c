@@ -17,6 +17,7 @@
 #include "group.h"
 #include "guard.h"
 #include "log.h"
+#include "net_memif.h"
 #include "nodes.h"
 
 #define DRAIN_NS 200000000u
@@ -288,6 +289,7 @@ static void stop(struct roced *roced)
 	link_fini(roced);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		port_close(&roced->ports[p]);
+	net_memif_destroy(roced->memif);
 	rte_mempool_free(roced->tx_pool);
 	eal_stop(roced);
 	claim_release(roced);

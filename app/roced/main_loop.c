@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "group.h"
 #include "log.h"
+#include "net_memif.h"
 #include "roced.h"
 
 #define LINK_POLL_NS  1000000000u
@@ -68,23 +69,25 @@ static bool take_signals(struct roced *roced)
 	return end;
 }
 
+void main_loop_follow_link(struct roced *roced, struct port *port)
+{
+	if (!port_poll_link(port))
+		return;
+	log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
+	if (port->up)
+		link_announce(roced, port);
+	for (uint32_t d = 0; d < roced->n_devices; d++) {
+		if (roced->config.devices[d].port_index == port->index)
+			vd_set_port_state(roced->vd, d, port->up);
+	}
+}
+
 static void poll_links(struct roced *roced)
 {
-	for (uint32_t p = 0; p < roced->n_ports; p++) {
-		struct port *port = &roced->ports[p];
-
-		if (!port_poll_link(port)) {
-			port_redial(port);
-			continue;
-		}
-		log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
-		if (port->up)
-			link_announce(roced, port);
-		for (uint32_t d = 0; d < roced->n_devices; d++) {
-			if (roced->config.devices[d].port_index == p)
-				vd_set_port_state(roced->vd, d, port->up);
-		}
-	}
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		main_loop_follow_link(roced, &roced->ports[p]);
+	if (roced->memif != NULL)
+		net_memif_tick(roced->memif);
 }
 
 static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
@@ -116,6 +119,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			punt_handle_all(roced);
 		} else if (events[i].data.fd == stall_watch_fd(roced)) {
 			stall_watch_serve(roced);
+		} else if (roced->memif != NULL && events[i].data.fd == net_memif_fd(roced->memif)) {
+			net_memif_serve(roced->memif);
 		} else {
 			vd_dispatch(roced->vd);
 		}
@@ -123,15 +128,21 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 	return end;
 }
 
+static int add_fd(const struct roced *roced, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
 void main_loop_run(struct roced *roced)
 {
-	struct epoll_event events[MAX_EVENTS], event = {.events = EPOLLIN, .data.fd = vd_fd(roced->vd)};
-	struct epoll_event stalls = {.events = EPOLLIN, .data.fd = stall_watch_fd(roced)};
+	struct epoll_event events[MAX_EVENTS];
 	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS;
 	bool end = false;
 
-	if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) != 0 ||
-		epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, stalls.data.fd, &stalls) != 0) {
+	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
+		(roced->memif != NULL && add_fd(roced, net_memif_fd(roced->memif)) != 0)) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}
@@ -150,5 +161,5 @@ void main_loop_run(struct roced *roced)
 			link_ns = now_ns + LINK_POLL_NS;
 		}
 	}
-	epoll_ctl(roced->epoll_fd, EPOLL_CTL_DEL, event.data.fd, NULL);
+	epoll_ctl(roced->epoll_fd, EPOLL_CTL_DEL, vd_fd(roced->vd), NULL);
 }

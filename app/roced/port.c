@@ -15,13 +15,12 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
-#include <rte_log.h>
 
 #include "log.h"
 #include "net_driver.h"
+#include "net_memif.h"
 #include "roced.h"
 #include "tp.h"
-#include "worker.h"
 
 #define POOL_CACHE    256
 #define ETH_OVERHEAD  18    /* header and one VLAN tag */
@@ -57,9 +56,16 @@ static int check_iface(const struct port *port)
 static int probe(struct port *port)
 {
 	const char *device = port->config->device;
-	char name[CONFIG_TEXT_BYTES + 8];
+	char name[CONFIG_TEXT_BYTES + 8], other[CONFIG_TEXT_BYTES + 128];
+	struct net_memif_args memif;
 	int rc;
 
+	if (net_memif_args(device, &memif)) {
+		rc = port_memif_open(port, other, sizeof(other));
+		if (rc != 0)
+			return rc;
+		device = other;
+	}
 	if (net_is_pci(device)) {
 		full_pci_name(device, name, sizeof(name));
 	} else {
@@ -260,29 +266,20 @@ static int set_mtu(const struct port *port)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
-static int start_device(struct port *port)
-{
-	int rc = rte_eth_dev_start(port->id);
-
-	port->started = rc == 0;
-	atomic_store(&port->off, rc != 0);
-	return rc;
-}
-
 int port_start(struct port *port)
 {
 	int rc = set_mtu(port);
 
 	if (rc != 0)
 		return fail(port, "its MTU cannot be set", rc);
-	rc = start_device(port);
-	if (rc != 0 && !net_driver_dials(port->config->device))
-		return fail(port, "it does not start", rc);
-	if (rc != 0) {
-		log_line(LOG_NOTICE, "port \"%s\": its peer is not there yet, trying again until it is",
-			port->config->name);
+	if (port->memif != NULL && net_memif_is_client(port->memif)) {
+		port_memif_dial(port);
 		return 0;
 	}
+	rc = rte_eth_dev_start(port->id);
+	port->started = rc == 0;
+	if (rc != 0)
+		return fail(port, "it does not start", rc);
 	set_filters(port);
 	(void)rte_eth_dev_set_link_up(port->id);
 	port_poll_link(port);
@@ -325,38 +322,12 @@ bool port_poll_link(struct port *port)
 
 	if (rte_eth_link_get_nowait(port->id, &link) != 0)
 		return false;
-	up = link.link_status == RTE_ETH_LINK_UP && carrier(port);
+	up = link.link_status == RTE_ETH_LINK_UP && !atomic_load(&port->off) && carrier(port);
 	port->speed_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
 	if (up == port->up)
 		return false;
 	port->up = up;
 	return true;
-}
-
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
-void port_redial(struct port *port)
-{
-	int type, level;
-
-	if (port->up || !net_driver_dials(port->config->device))
-		return;
-	atomic_store(&port->off, true);
-	for (uint32_t w = 0; w < port->roced->n_workers; w++)
-		worker_call(port->roced->workers[w], nothing, NULL);
-	if (port->started)
-		(void)rte_eth_dev_stop(port->id);
-	/* that nobody is there has been said, and would be again each time */
-	type = rte_log_register("pmd.net.memif");
-	level = type >= 0 ? rte_log_get_level((uint32_t)type) : 0;
-	if (level > 0)
-		rte_log_set_level((uint32_t)type, RTE_LOG_CRIT);
-	(void)start_device(port);
-	if (level > 0)
-		rte_log_set_level((uint32_t)type, (uint32_t)level);
 }
 
 void port_close(struct port *port)

@@ -18,6 +18,8 @@
 
 struct worker;
 struct stall_watch;
+struct net_memif;
+struct net_memif_port;
 
 /* One of our addresses on a port. */
 struct port_addr {
@@ -35,7 +37,8 @@ struct port {
 	uint16_t id;               /* DPDK's port number */
 	bool opened, started;
 	bool up;
-	atomic_bool off;           /* workers leave it alone; it may be stopped after each has done a walk */
+	struct net_memif_port *memif;      /* NULL: a port of another kind */
+	atomic_bool off;           /* memif: workers leave it alone; its memory may go after each has done a walk */
 	uint8_t mac[6];
 	char netdev[CONFIG_NAME_BYTES];
 	uint32_t speed_mbps;
@@ -73,6 +76,7 @@ struct roced {
 	struct worker *workers[VD_MAX_WORKERS];
 	struct vd *vd;
 	struct stall_watch *stalls;
+	struct net_memif *memif;   /* NULL: no port is one */
 	uint64_t seed;
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
@@ -126,8 +130,12 @@ int port_start(struct port *port);
 void port_close(struct port *port);
 /* Polls the link; true when it changed. */
 bool port_poll_link(struct port *port);
-/* Starts a port again that is down because its peer was not there or has gone. */
-void port_redial(struct port *port);
+
+/* ---- port_memif.c ---- */
+/* Before the device is made: its socket, and the text to make it with in n bytes of device. Logs why not. */
+int port_memif_open(struct port *port, char *device, size_t n);
+/* A client's first look for its peer. */
+void port_memif_dial(struct port *port);
 
 /* ---- device.c ---- */
 /* Makes the RDMA devices and the ports' address tables. */
@@ -165,6 +173,8 @@ int main_loop_init(struct roced *roced);
 /* Serves until a signal asks to end. */
 void main_loop_run(struct roced *roced);
 void main_loop_fini(struct roced *roced);
+/* Polls a port's link; when it has changed, tells the log, the link's neighbours and programs. */
+void main_loop_follow_link(struct roced *roced, struct port *port);
 
 /* ---- stall.c: memory of clients that keeps a thread waiting ---- */
 int stall_watch_start(struct roced *roced);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net_driver.h"
+#include "net_memif.h"
 
 #define ETH_OVERHEAD        18    /* Ethernet header and one VLAN tag */
 #define ETH_CRC             4
@@ -123,31 +124,16 @@ static int check_pcap(const struct net_need *need, char msg[NET_MSG_BYTES])
 
 static int check_memif(const struct net_need *need, char msg[NET_MSG_BYTES])
 {
-	char role[32];
 	uint32_t bsize = arg_number(need->device, "bsize", 2048);
 
-	if (net_driver_arg(need->device, "role", role, sizeof(role)) && strcmp(role, "server") != 0 &&
-		strcmp(role, "client") != 0 && strcmp(role, "master") != 0 && strcmp(role, "slave") != 0) {
-		snprintf(msg, NET_MSG_BYTES, "role=%s must be server or client", role);
+	if (net_memif_check(need->device, msg) != 0)
 		return -EINVAL;
-	}
 	if (bsize < need->mtu_bytes + ETH_OVERHEAD) {
 		snprintf(msg, NET_MSG_BYTES, "bsize=%u does not hold an MTU of %u, give bsize=%u", bsize,
 			need->mtu_bytes, power_of_two(need->mtu_bytes + ETH_OVERHEAD));
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* memif's client, which a port is when it does not say otherwise. */
-bool net_driver_dials(const char *device)
-{
-	char role[32];
-
-	if (strncmp(device, "net_memif", strlen("net_memif")) != 0)
-		return false;
-	return !net_driver_arg(device, "role", role, sizeof(role)) || strcmp(role, "client") == 0 ||
-	       strcmp(role, "slave") == 0;
 }
 
 #define ARGS(...) (const char *const[]){__VA_ARGS__, NULL}

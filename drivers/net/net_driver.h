@@ -46,9 +46,6 @@ int net_driver_check(const struct net_need *need, char msg[NET_MSG_BYTES]);
 /* Room for a frame that receive buffers of the device must have (without headroom). */
 uint32_t net_driver_frame_room(const char *device, uint32_t mtu_bytes);
 
-/* Whether the device dials its peer once, when it starts, and must be started again to find one later. */
-bool net_driver_dials(const char *device);
-
 /* Copies the value of an argument ("iface") of a device text; false when it has none or out is too small. */
 bool net_driver_arg(const char *device, const char *name, char *out, size_t n);
 

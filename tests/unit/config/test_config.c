@@ -341,10 +341,6 @@ static void test_driver_texts(void **state)
 	assert_int_equal(net_driver_frame_room("net_tap0", 1500), 1522);
 	assert_int_equal(net_driver_frame_room("net_af_packet0,iface=x,framesz=8192", 4200), 8192);
 	assert_int_equal(net_driver_frame_room("net_virtio_user0,path=x", 4200), 4222 + 12);
-	assert_true(net_driver_dials("net_memif0,role=client,id=0"));
-	assert_true(net_driver_dials("net_memif0"));
-	assert_false(net_driver_dials("net_memif0,role=server"));
-	assert_false(net_driver_dials("net_tap0,role=client"));
 }
 
 int main(void)
