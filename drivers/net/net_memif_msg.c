@@ -51,7 +51,8 @@ static const char *hear_ring(struct net_memif_talk *talk, const struct net_memif
 		return "Missing interrupt fd";
 	if (msg->add_ring.region >= talk->n_regions || msg->add_ring.log2 > NET_MEMIF_MAX_LOG2)
 		return "Invalid ring";
-	end = msg->add_ring.offset + NET_MEMIF_RING_BYTES + ((uint64_t)NET_MEMIF_DESC_BYTES << msg->add_ring.log2);
+	end = (uint64_t)msg->add_ring.offset + NET_MEMIF_RING_BYTES +
+	      ((uint64_t)NET_MEMIF_DESC_BYTES << msg->add_ring.log2);
 	if (end > talk->region_bytes[msg->add_ring.region])
 		return "Invalid ring";
 	*rings |= 1ull << msg->add_ring.index;
