@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memif ports: between the driver's control channel and the peer's. DPDK's driver maps and unmaps a peer's memory in
- * a thread of its own, whenever the peer says so, while workers copy from it. So the driver is given a socket of ours
+ * memif ports: between the driver's control channel and the peer's. DPDK's driver maps and unmaps a peer's memory in a
+ * thread of its own, whenever the peer says so, while workers copy from it. So the driver is given a socket of ours
  * instead of the peer's, and messages are passed on here, in one thread, which can have the workers keep away first:
  * they may use the port between up() and hold(), and at no other time.
  *
  * A message that no peer should send, and that the driver does not survive, is not passed on; the connection ends.
- * Descriptors in the rings are read by the driver alone, which trusts them: a peer of memif shares memory and is trusted
- * as a NIC is.
+ * What lies in the rings is read by the driver alone, which trusts it: a peer of memif shares memory and is trusted as
+ * a NIC is.
  */
 #ifndef NET_MEMIF_H
 #define NET_MEMIF_H
@@ -72,9 +72,9 @@ int net_memif_create(const char *dir, const struct net_memif_ops *ops, struct ne
 void net_memif_destroy(struct net_memif *memif);
 
 /*
- * Adds a port before its device is made: a server's socket is there afterwards, as with the driver. n_rx, n_tx: its queues,
- * at most 64. driver_device: room for n bytes of the text to make the device with. 0 or a negative errno (-EADDRINUSE:
- * somebody serves that socket). The port lives as long as memif.
+ * Adds a port before its device is made: a server's socket is there afterwards, as with the driver. n_rx, n_tx: its
+ * queues, at most 64. driver_device: room for n bytes of the text to make the device with. 0 or a negative errno
+ * (-EADDRINUSE: somebody serves that socket). The port lives as long as memif.
  */
 int net_memif_add(struct net_memif *memif, const char *device, uint32_t n_rx, uint32_t n_tx, void *arg,
 	char *driver_device, size_t n, struct net_memif_port **out);

@@ -73,8 +73,8 @@ struct net_memif_talk {
 };
 
 /*
- * Whether the driver may see the next message of the peer, with its descriptor (-1: none came along): NULL, or the reason
- * why not. A DISCONNECT is not looked at. Remembers what was said.
+ * Whether the driver may see the next message of the peer, with its descriptor (-1: none came along): NULL, or the
+ * reason why not. A DISCONNECT is not looked at. Remembers what was said.
  */
 const char *net_memif_hear(struct net_memif_talk *talk, const struct net_memif_msg *msg, int fd);
 

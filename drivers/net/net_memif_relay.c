@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One connection: the peer's end and the driver's. The driver unmaps memory only when its end is told to, which happens in
- * net_memif_end() alone, behind hold(); and it is through when it closes its end, which is when the port is free again.
+ * One connection: the peer's end and the driver's. The driver unmaps memory only when its end is told to, which happens
+ * in net_memif_end() alone, behind hold(); and it is through when it closes its end: then the port is free again.
  */
 #include <errno.h>
 #include <string.h>

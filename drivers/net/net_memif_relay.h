@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside: ports, their sockets and connections. net_memif.c makes connections, net_memif_relay.c moves and ends them. */
+/* Inside: ports, sockets and connections. net_memif.c makes connections, net_memif_relay.c moves and ends them. */
 #ifndef NET_MEMIF_RELAY_H
 #define NET_MEMIF_RELAY_H
 

@@ -13,8 +13,8 @@ int net_memif_listen(const struct net_memif_args *args);
 int net_memif_connect(const char *name, bool abstract);
 int net_memif_accept(int listen_fd);
 
-/* 1: a message, with its descriptor in *fd, the caller's now, or -1; 0: the other end has closed; -EAGAIN: nothing there;
- * -EBADMSG: no message of the protocol's size. More descriptors than one are not taken. */
+/* 1: a message, with its descriptor in *fd, the caller's now, or -1; 0: the other end has closed; -EAGAIN: nothing
+ * there; -EBADMSG: no message of the protocol's size. More descriptors than one are not taken. */
 int net_memif_recv(int from, struct net_memif_msg *msg, int *fd);
 /* fd: sent along, -1: none; stays the caller's. -EAGAIN: no room now. */
 int net_memif_send(int to, const struct net_memif_msg *msg, int fd);

@@ -4,9 +4,9 @@
 
 usage: memif_peer.py [-n ROUNDS] [-t SECONDS] [-q QUEUES] [-i ID] [--how HOW] [--slow SECONDS] SOCKET
 
-HOW is how a round ends: "close", "disconnect" (the message), "garbage" (a message of no type), "half" (the handshake is left
-before its end), "twice" (a second connection while the first is up, which must be refused), "mix" (all in turn, the
-default). Prints what it did; status 1 when the server does not answer or ends.
+HOW is how a round ends: "close", "disconnect" (the message), "garbage" (a message of no type), "half" (the handshake is
+left before its end), "twice" (a second connection while the first is up, which must be refused), "mix" (all in turn,
+the default). Prints what it did; status 1 when the server does not answer or ends.
 """
 import argparse
 import array

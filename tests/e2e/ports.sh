@@ -111,12 +111,53 @@ group_memif() {
 	programs "memif, after a restart of the server" B A "$SIDE_B"
 	roced_stop B
 	check "memif: the link goes down with the client" wait_for 5 port_is_down A
+	memif_peers_come_and_go "memif" 1
 	memif_start B client || return
 	check "memif: both ports come up when the client is back" wait_for 5 both_up
 	programs "memif, after a restart of the client" B A "$SIDE_B"
+	memif_server_killed
 	both_stop
-	rm -f "$tmp_dir/memif.sock"
+	check "memif: its sockets are removed" memif_removed
 }
+memif_removed() { [ ! -e "$tmp_dir/memif.sock" ] && ! ls -d "$tmp_dir"/*.memif; }
+
+# Peers fill the rings of the server in A and go, in all ways, while its workers copy from them.
+memif_peers_come_and_go() { # NAME QUEUES
+	local fds
+	fds=$(fds_of A)
+	check "$1: peers come, send and go, many times" \
+		timeout 20 python3 "$repo_dir/tests/e2e/memif_peer.py" -q "$2" -t 5 -n 200 "$tmp_dir/memif.sock"
+	alive_check
+	check "$1: the port is down when they have gone" wait_for 5 port_is_down A
+	check "$1: they leave no descriptors behind" wait_for 5 fds_are A "$fds"
+}
+fds_of() {
+	local var=roced_pid_$1
+	find "/proc/${!var}/fd" -mindepth 1 | wc -l
+}
+fds_are() { [ "$(fds_of "$1")" -eq "$2" ]; }
+
+# The other end under load. The socket's file stays, and the next server replaces it.
+memif_server_killed() {
+	wanted "memif: a killed server" || return 0
+	load_start || { fail "memif: a killed server: traffic flows" "$tmp_dir"/{client,server}.log{,.err}; return; }
+	kill_daemon A
+	check "memif: a killed server: the link goes down" wait_for 5 port_is_down B
+	end_pid "$load_client"
+	end_pid "$load_server"
+	forget_pid "$load_client"
+	forget_pid "$load_server"
+	memif_start A server || return
+	check "memif: a killed server: both ports come up when it is back" wait_for 5 both_up
+	programs "memif, after a killed server" B A "$SIDE_B"
+}
+kill_daemon() {
+	local var=roced_pid_$1
+	kill -KILL "${!var}"
+	wait "${!var}"
+	forget_pid "${!var}"
+	eval "$var="
+} 2>/dev/null
 
 # What a daemon sends to its own address does not leave it; the announcements pass through the ring.
 group_ring() {
@@ -261,8 +302,9 @@ group_two_workers_memif() {
 	check "memif, two workers: both ports come up" wait_for 5 both_up
 	four_pairs "memif, two workers"
 	check "memif, two workers: both carry queue pairs" both_workers_used
-	both_stop
-	rm -f "$tmp_dir/memif.sock"
+	roced_stop B
+	memif_peers_come_and_go "memif, two workers" 2
+	roced_stop A
 }
 
 # The kernel answers a flow on the tap queue that it came from, so packets need not cross. A bridge joins

@@ -138,6 +138,10 @@ static const struct bad bad_cases[] = {
 		"ports = ( { name = \"p\"; device = \"net_tap0\"; },\n { name = \"p\"; device = \"net_tap0\"; } );\n"
 		"devices = ( { name = \"d\"; port = \"p\"; } );\n",
 		4, "ports[1].name: \"p\" is used by ports[0] too", 4},
+	{EAL WORKERS
+		"ports = ( { name = \"p0\"; device = \"net_memif0,role=server\"; },\n"
+		" { name = \"q\"; device = \"net_memif1,role=server\"; } );\n" DEVICES,
+		4, "ports[0] has the same role on this socket, give another id", 1},
 	{EAL WORKERS PORTS "devices = ( { name = \"d\"; port = \"p0\"; },\n { name = \"d\"; port = \"p0\"; } );\n", 5,
 		"devices[1].name: \"d\" is used by devices[0] too", 1},
 	{EAL WORKERS PORTS DEVICE("addresses = [ \"10.0.0.1/24\", \"10.0.0.1/8\" ];"), 4,
@@ -163,6 +167,8 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500",
 		1},
 	{EAL WORKERS PORT("device = \"net_memif0,role=boss\";") DEVICES, 3, "role=boss must be server or client", 1},
+	{EAL WORKERS PORT("device = \"net_memif0,socket-abstract=maybe\";") DEVICES, 3,
+		"socket-abstract=maybe must be yes or no", 1},
 	{EAL WORKERS PORT("device = \"net_memif0\"; mtu = 4200;") DEVICES, 3, "give bsize=8192", 1},
 	{EAL WORKERS PORT("device = \"net_virtio_user0\";") DEVICES, 3, "needs path=/dev/vhost-net", 1},
 	{EAL WORKERS PORT("device = \"net_pcap0\";") DEVICES, 3, "needs rx_pcap=FILE", 1},

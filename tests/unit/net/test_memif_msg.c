@@ -26,7 +26,8 @@ struct said {
 #define SAY_INIT {.type = NET_MEMIF_INIT}
 #define REGION(i, bytes) {.type = NET_MEMIF_ADD_REGION, .add_region = {.index = (i), .size = (bytes)}}
 #define RING(c2s, i, reg, at, log) \
-	{.type = NET_MEMIF_ADD_RING, .add_ring = {.flags = (c2s), .index = (i), .region = (reg), .offset = (at), .log2 = (log)}}
+	{.type = NET_MEMIF_ADD_RING, \
+		.add_ring = {.flags = (c2s), .index = (i), .region = (reg), .offset = (at), .log2 = (log)}}
 #define OTHER(t) {.type = (t)}
 
 static int file_fd;        /* of 4096 bytes */
