@@ -59,7 +59,7 @@ struct net_memif_ops {
 	void (*hold)(void *arg);
 	/* The driver has let go of the connection. */
 	void (*down)(void *arg);
-	/* Why a connection ended, at most one a second: we refuse the peer, or it us. */
+	/* Why a connection ended, at most one a second and no reason twice in a row: we refuse the peer, or it us. */
 	void (*ended)(void *arg, bool by_peer, const char *reason);
 };
 

@@ -4,6 +4,7 @@
  * in net_memif_end() alone, behind hold(); and it is through when it closes its end: then the port is free again.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -61,12 +62,16 @@ static void watch(struct net_memif_conn *conn)
 	net_memif_watch(memif, conn->driver_fd, driver, &conn->driver_events, NET_MEMIF_ON_CONN, index);
 }
 
+/* A client that is refused tries each second, and one line tells as much as many. */
 static void say_ended(struct net_memif_conn *conn, bool by_peer, const char *reason)
 {
-	if (conn->port == NULL || conn->port->said || reason[0] == '\0')
+	struct net_memif_port *port = conn->port;
+
+	if (port == NULL || port->said || reason[0] == '\0' || strcmp(port->reason, reason) == 0)
 		return;
-	conn->port->said = true;
-	conn->memif->ops->ended(conn->port->arg, by_peer, reason);
+	port->said = true;
+	snprintf(port->reason, sizeof(port->reason), "%s", reason);
+	conn->memif->ops->ended(port->arg, by_peer, reason);
 }
 
 struct net_memif_conn *net_memif_join(struct net_memif *memif, struct net_memif_socket *socket,
@@ -163,6 +168,7 @@ static void close_behind_driver(struct net_memif_conn *conn)
 static void go_up(struct net_memif_conn *conn)
 {
 	conn->phase = NET_MEMIF_UP;
+	conn->port->reason[0] = '\0';
 	conn->memif->ops->up(conn->port->arg);
 }
 

@@ -54,6 +54,7 @@ struct net_memif_port {
 	uint32_t n_rx, n_tx;
 	void *arg;
 	bool said;                         /* in this second why a connection ended */
+	char reason[NET_MEMIF_TEXT_BYTES]; /* said last */
 };
 
 struct net_memif {
