@@ -6,6 +6,7 @@
 # usage: tests/e2e/ports.sh [GROUP...]      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR disable=SC2317,SC2086
 . "$(dirname "$0")/../lib/common.sh"
+. "$(dirname "$0")/../lib/hugepages.sh"
 
 V4=1 V6=2
 rocectl_bin=$build_dir/app/rocectl/rocectl
@@ -232,34 +233,10 @@ backend_stop() {
 
 # ------------------------------------------------------------------ hugepages, workers, VLAN
 
-pages_file=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-pages_before=
-
-# Pages are the machine's: as many as there were are given back at the end, whatever happened.
-pages_restore() {
-	[ -n "$pages_before" ] && echo "$pages_before" >"$pages_file"
-	pages_before=
-	mountpoint -q "$tmp_dir/huge" && umount "$tmp_dir/huge"
-}
-trap 'cleanup_all' EXIT
-cleanup_all() {
-	local p
-	for p in "${pids[@]+"${pids[@]}"}"; do end_pid "$p"; done
-	pages_restore
-	cleanup
-}
-
-pages_take() { # PAGES
-	pages_before=$(cat "$pages_file") || return 1
-	echo $((pages_before + $1)) >"$pages_file"
-	[ "$(cat "$pages_file")" -ge $((pages_before + $1)) ] || return 1
-	mkdir -p "$tmp_dir/huge" && mount -t hugetlbfs -o pagesize=2M none "$tmp_dir/huge"
-}
-
 group_hugepages() {
 	local name="hugepages" device args
 	device=$(af_packet_device port)
-	if ! pages_take 400; then
+	if ! pages_take 400 || ! pages_mount; then
 		skip "$name" "the kernel gives no 400 pages of 2 MB"
 		pages_restore
 		return

@@ -6,6 +6,7 @@
 # usage: tests/e2e/shared.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/common.sh"
+. "$(dirname "$0")/../lib/hugepages.sh"
 
 # GID indices: 0 is the link-local one, then the addresses in the order of the configuration.
 V4=1 V6=2
@@ -49,6 +50,26 @@ for huge in "" " --use_hugepages"; do
 		shared perftest "ib_atomic_bw$huge" 25 ib_atomic_bw $V6 -n 300 $huge
 	}
 done
+
+# While one runs, the pages of its regions are the daemon's too.
+huge_pages_mapped() {
+	local client rc=1
+	spawn_in B 20 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 5 --use_hugepages
+	server_settles B ib_write_bw
+	spawn_in A 20 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 5 --use_hugepages $SIDE_B
+	client=$spawned_pid
+	wait_for 4 huge_kb "${roced_pid_A:?}" && wait_for 4 huge_kb "${roced_pid_B:?}" && rc=0
+	grep -H Hugetlb "/proc/$roced_pid_A/smaps_rollup" "/proc/$roced_pid_B/smaps_rollup"
+	wait "$client" || rc=$?
+	return $rc
+}
+huge_kb() { awk '/Hugetlb/ { sum += $2 } END { exit sum == 0 }' "/proc/$1/smaps_rollup"; }
+if pages_take 64; then
+	RUN_OPTIONS=--shared check "ib_write_bw in huge pages: the daemons have them mapped" huge_pages_mapped
+else
+	skip "ib_write_bw in huge pages" "the kernel gives no 64 pages of 2 MB"
+fi
+pages_restore
 shared perftest "ib_write_bw, 2 B to 8 MiB, 4 queue pairs" 60 ib_write_bw $V4 -a -n 10 -q 4
 for size in 4096 1000000; do
 	shared pair "ibv_rc_pingpong, $size bytes, data checked" 25 \

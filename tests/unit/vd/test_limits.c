@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one user's programs may take together (docs/configuration.md, user_limits): who asks for more is told so by
- * ENOMEM, the log says which limit of whom, other users are served, and what is given back or dies counts no more.
+ * What one user's programs may take together (docs/configuration.md, user_limits), and what each of them (limits): who asks
+ * for more is told so by ENOMEM, the log says which limit of whom, others are served, and what is given back or dies
+ * counts no more.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,6 +30,16 @@ static const struct vd_user_limits limits = {.max_sessions = 4,
 	.registered_bytes = 1u << 20,
 	.ring_bytes = 256u << 10};
 
+static const struct vd_limits client_limits = {.max_pds = 4,
+	.max_mrs = 3,
+	.max_mws = 2,
+	.max_cqs = 4,
+	.max_srqs = 2,
+	.max_qps = 3,
+	.max_ahs = 2,
+	.registered_bytes = 1u << 20,
+	.shm_bytes = 1u << 20};
+
 static uint8_t memory[2u << 20];
 
 /* A client that has one of what the others need. */
@@ -53,18 +64,33 @@ static void start(struct wx_world *w, uid_t uid, struct program *p)
 	wx_make_cq(&p->c, 16, 0, 0, &p->cq);
 }
 
-static int setup(void **state)
+static int setup_with(void **state, const struct vd_limits *of_client, const struct vd_user_limits *of_user)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
 	if (geteuid() != 0)
 		return 0;
-	s->w = wx_new_for(NULL, &limits);
+	s->w = wx_new_for(of_client, of_user);
 	for (int i = 0; i < 3; i++)
 		start(s->w, i < 2 ? USER : OTHER, &s->p[i]);
 	*state = s;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, NULL, &limits);
+}
+
+static int setup_clients(void **state)
+{
+	return setup_with(state, &client_limits, NULL);
+}
+
+static int setup_memory(void **state)
+{
+	return setup_with(state, &(struct vd_limits){.shm_bytes = 1u << 20}, NULL);
 }
 
 static int teardown(void **state)
@@ -194,15 +220,16 @@ static const struct kind {
 	make_fn *make;
 	enum vc_op take_back;
 	uint32_t most; /* of the user, beside what it has from its start */
+	uint32_t own;  /* what a program has from its start */
 } kinds[] = {
-	{"protection domains", make_pd, VC_DEALLOC_PD, 2},
-	{"memory regions", make_mr, VC_DEREG_MR, 3},
-	{"registered bytes", make_half_mib, VC_DEREG_MR, 2},
-	{"memory windows", make_mw, VC_DEALLOC_MW, 2},
-	{"completion queues", make_cq, VC_DESTROY_CQ, 2},
-	{"shared receive queues", make_srq, VC_DESTROY_SRQ, 2},
-	{"queue pairs", make_qp, VC_DESTROY_QP, 3},
-	{"address handles", make_ah, VC_DESTROY_AH, 2},
+	{"protection domains", make_pd, VC_DEALLOC_PD, 2, 1},
+	{"memory regions", make_mr, VC_DEREG_MR, 3, 0},
+	{"registered bytes", make_half_mib, VC_DEREG_MR, 2, 0},
+	{"memory windows", make_mw, VC_DEALLOC_MW, 2, 0},
+	{"completion queues", make_cq, VC_DESTROY_CQ, 2, 1},
+	{"shared receive queues", make_srq, VC_DESTROY_SRQ, 2, 0},
+	{"queue pairs", make_qp, VC_DESTROY_QP, 3, 0},
+	{"address handles", make_ah, VC_DESTROY_AH, 2, 0},
 };
 
 static uint64_t at_limit(struct wx_world *w)
@@ -246,6 +273,57 @@ static void each_kind_has_its_limit(void **state)
 		for (uint32_t i = 1; i < kind->most; i++)
 			assert_int_equal(wx_object(&s->p[i % 2].c, kind->take_back, handles[i], NULL), 0);
 	}
+}
+
+/* With limits of each program the other one of the same user does not feel it. */
+static void each_client_has_its_limit(void **state)
+{
+	struct scene *s = *state;
+	uint32_t handles[8], other, more;
+
+	NEED_ROOT(state);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		const struct kind *kind = &kinds[k];
+		uint32_t most = kind->most + kind->own;
+
+		print_message("%s\n", kind->what);
+		for (uint32_t i = 0; i < most; i++)
+			assert_int_equal(kind->make(&s->p[0], &handles[i]), 0);
+		assert_int_equal(kind->make(&s->p[0], &more), -ENOMEM);
+		assert_int_equal(kind->make(&s->p[1], &other), 0);
+		assert_int_equal(wx_object(&s->p[1].c, kind->take_back, other, NULL), 0);
+		assert_int_equal(wx_object(&s->p[0].c, kind->take_back, handles[0], NULL), 0);
+		assert_int_equal(kind->make(&s->p[0], &handles[0]), 0);
+		for (uint32_t i = 0; i < most; i++)
+			assert_int_equal(wx_object(&s->p[0].c, kind->take_back, handles[i], NULL), 0);
+	}
+}
+
+/* Queues of 1024 entries until a program's shared memory is full; as many each time, so nothing is left behind. */
+static uint32_t fill_with_queues(struct program *p)
+{
+	uint32_t handles[16], n = 0;
+	int err;
+
+	while ((err = make_deep_cq(p, &handles[n])) == 0)
+		assert_true(++n < 16);
+	assert_int_equal(err, -ENOMEM);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(wx_object(&p->c, VC_DESTROY_CQ, handles[i], NULL), 0);
+	return n;
+}
+
+static void a_clients_shared_memory_has_an_end(void **state)
+{
+	struct scene *s = *state;
+	uint32_t n;
+
+	NEED_ROOT(state);
+	n = fill_with_queues(&s->p[0]);
+	/* of 68 KiB each */
+	assert_in_range(n, 8, 15);
+	assert_int_equal(fill_with_queues(&s->p[0]), n);
+	assert_int_equal(fill_with_queues(&s->p[1]), n);
 }
 
 static void queues_are_counted_by_size(void **state)
@@ -522,6 +600,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_kind_has_its_limit),
+		cmocka_unit_test_setup_teardown(each_client_has_its_limit, setup_clients, teardown),
+		cmocka_unit_test_setup_teardown(a_clients_shared_memory_has_an_end, setup_memory, teardown),
 		TEST(queues_are_counted_by_size),
 		TEST(regions_are_counted_by_size),
 		TEST(changes_of_regions_are_counted),
