@@ -253,7 +253,7 @@ enum tp_qp_mask {
 	TP_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	TP_QP_CAP = 1 << 19,
 	TP_QP_DEST_QPN = 1 << 20,
-	TP_QP_EXT = 1 << 30,      /* ext and sched; optional to RTR */
+	TP_QP_EXT = 1 << 30,      /* ext, sched and cc; optional to RTR */
 };
 
 struct tp_qp_attr {
@@ -275,6 +275,8 @@ struct tp_qp_attr {
 	/* How paths are chosen, and from how many: checked, without keep_order, and there until the queue pair is reset or
 	 * destroyed. NULL: path_sched_config_default(). */
 	const struct path_sched_config *sched;
+	/* How much may be on its way: checked, and there as long. NULL: the window that go-back-N has too. */
+	const struct cc_config *cc;
 	bool sq_draining;         /* query only */
 };
 

@@ -5,6 +5,7 @@
  * (1 - 2^8) is 1 modulo 2^14. EV 0 has the port that the queue pair has without EVs.
  */
 #include "tp_ext.h"
+#include "tp_recovery.h"
 
 #define PORT_BASE    0xc000u
 #define PORT_MASK    0x3fffu
@@ -96,6 +97,7 @@ void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_
 		x->qp->req.hold.wait_ns = RTE_MAX(x->qp->init.reorder_ns, (uint64_t)x->slow_ns * 3 / 2);
 	}
 	path_sched_acked(&x->sched, ev, marked, (uint32_t)rtt_ns, now_ns);
+	tp_recovery_acked(x->qp, (uint32_t)rtt_ns, marked, tp_ev_congested(x, ev));
 }
 
 uint64_t tp_ev_guard_ns(const struct tp_ext *x, uint8_t ev, bool many)

@@ -45,6 +45,9 @@ void tp_ext_start(struct tp_qp *qp)
 	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
 		x->replay[i].queued = false;
 	qp->ext = x;
+	x->cc.config = NULL;
+	if (qp->attr.cc != NULL)
+		cc_init(&x->cc, qp->attr.cc);
 	tp_sr_reset(qp);
 	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, UINT64_MAX);
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);

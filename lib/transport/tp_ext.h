@@ -65,6 +65,7 @@ struct tp_ext {
 	uint64_t slow_until_ns;
 
 	/* requester */
+	struct cc cc;            /* its config is NULL without one */
 	struct tp_sr_pkt pkt[TP_SR_RING];
 	uint64_t open[TP_SR_RING / 64]; /* bit: SENT or LOST */
 	struct tp_sr_list sent, lost, on_ev[PATH_SCHED_MAX_EVS];

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "base_psn.h"
+#include "cc.h"
 #include "path_sched.h"
 #include "tp.h"
 

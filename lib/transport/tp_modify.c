@@ -140,6 +140,8 @@ static bool ext_ok(const struct tp_qp *qp, const struct tp_qp_attr *attr)
 {
 	if ((attr->ext & ~qp->init.ext) != 0)
 		return false;
+	if (attr->cc != NULL && cc_config_check(attr->cc) != 0)
+		return false;
 	return attr->sched == NULL || (path_sched_config_check(attr->sched) == 0 && !attr->sched->keep_order);
 }
 

@@ -203,6 +203,7 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
 	COPY(TP_QP_EXT, ext);
 	COPY(TP_QP_EXT, sched);
+	COPY(TP_QP_EXT, cc);
 #undef COPY
 	to->rq_psn &= BASE_PSN_MASK;
 	to->sq_psn &= BASE_PSN_MASK;

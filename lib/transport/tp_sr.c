@@ -148,8 +148,7 @@ void tp_sr_lost(struct tp_ext *x, uint16_t i)
 	uint8_t ev = x->pkt[i].ev;
 
 	tp_ring_lost(x, i);
-	if (tp_ev_congested(x, ev))
-		tp_recovery_congested(x->qp, TP_CUT_LOSS);
+	tp_recovery_lost(x->qp, tp_ev_congested(x, ev));
 }
 
 static void lost_on_way(struct tp_ext *x, uint16_t i)
@@ -268,8 +267,6 @@ static void take_echo(struct tp_ext *x, const struct wire_pkt *pkt)
 	const struct tp_sr_pkt *e = tp_sr_at(x, psn);
 
 	tp_ev_echo(x, ev, e, psn, marked);
-	if (marked && ev != PATH_SCHED_NO_EV && tp_ev_congested(x, ev))
-		tp_recovery_congested(x->qp, TP_CUT_MARK);
 	if ((pkt->sack_echo & WIRE_SACK_REFUSED) == 0)
 		arrived(x, psn, e->ev == ev);
 }
