@@ -25,7 +25,9 @@
 #define TP_PKT(m) ((struct wire_pkt *)rte_mbuf_to_priv(m))
 
 #define TP_MAX_REORDER_PKTS 1023
+#define TP_MAX_PLANES       4
 
+struct cc_config;
 struct path_sched_config;
 struct tp;
 struct tp_qp;
@@ -277,6 +279,11 @@ struct tp_qp_attr {
 	const struct path_sched_config *sched;
 	/* How much may be on its way: checked, and there as long. NULL: the window that go-back-N has too. */
 	const struct cc_config *cc;
+	/* More address vectors between the same two devices, from other ports and addresses (planes) and of av's IP version,
+	 * TP_MAX_PLANES - 1 at most; copied. Entropy value i takes plane i modulo (1 + n_planes), av being plane 0. What
+	 * their links point to has to stay until the queue pair is reset or destroyed. Not in what tp_qp_query() gives. */
+	const struct tp_av *planes;
+	uint32_t n_planes;
 	bool sq_draining;         /* query only */
 };
 

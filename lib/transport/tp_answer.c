@@ -54,6 +54,8 @@ static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 		return false;
 	TP_PKT(m)->syndrome = syndrome;
 	TP_PKT(m)->msn = qp->resp.msn;
+	if (qp->ext != NULL)
+		tp_ev_route_answer(qp->ext, TP_PKT(m));
 	tp_pkt_send(qp, m, NULL, 0);
 	count_nak(qp->tp, syndrome);
 	return true;
@@ -94,7 +96,7 @@ static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
 	TP_PKT(m)->atomic_orig = saved->orig;
 	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+		tp_ev_route_answer(qp->ext, TP_PKT(m));
 	tp_pkt_send(qp, m, NULL, 0);
 	tp_answer_cancel(qp, saved);
 	return true;
@@ -118,7 +120,7 @@ static bool send_read_piece(struct tp_qp *qp, struct tp_saved *saved, const uint
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
 	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+		tp_ev_route_answer(qp->ext, TP_PKT(m));
 	tp_pkt_send(qp, m, data, bytes);
 	saved->a_next++;
 	if (last)

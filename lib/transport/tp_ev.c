@@ -20,6 +20,12 @@ uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev)
 	return (uint16_t)(PORT_BASE | ((x->port0 + ev * STRIDE) & PORT_MASK));
 }
 
+void tp_ev_route(const struct tp_ext *x, struct wire_pkt *pkt, uint8_t ev)
+{
+	pkt->udp_sport = tp_ev_port(x, ev);
+	pkt->plane = (uint8_t)(ev % (1 + x->n_planes));
+}
+
 uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port)
 {
 	uint32_t ev = ((port - x->port0) * STRIDE_BACK) & PORT_MASK;
@@ -47,7 +53,7 @@ uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but)
 }
 
 /* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead. */
-uint16_t tp_ev_answer_port(struct tp_ext *x)
+void tp_ev_route_answer(struct tp_ext *x, struct wire_pkt *pkt)
 {
 	uint8_t n = x->sched.config->n_evs;
 
@@ -56,7 +62,7 @@ uint16_t tp_ev_answer_port(struct tp_ext *x)
 		if (path_sched_alive(&x->sched, x->answer_ev))
 			break;
 	}
-	return tp_ev_port(x, x->answer_ev);
+	tp_ev_route(x, pkt, x->answer_ev);
 }
 
 /* The largest round trip of the last one or two periods: slow paths are used seldom, so it must not fade by what

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tp_hold.h"
 
@@ -23,6 +24,15 @@ int tp_ext_init(struct tp_qp *qp)
 void tp_ext_free(struct tp_qp *qp)
 {
 	free(qp->ext_memory);
+}
+
+void tp_ext_planes(struct tp_qp *qp, const struct tp_qp_attr *attr)
+{
+	struct tp_ext *x = qp->ext_memory;
+
+	x->n_planes = (uint8_t)attr->n_planes;
+	if (attr->n_planes != 0)
+		memcpy(x->plane, attr->planes, attr->n_planes * sizeof(attr->planes[0]));
 }
 
 /* Queue pairs of one peer begin on different EVs. */
@@ -58,6 +68,7 @@ void tp_ext_stop(struct tp_qp *qp)
 	if (qp->ext == NULL)
 		return;
 	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	qp->ext->n_planes = 0;
 	qp->ext = NULL;
 	tp_hold_limit(&qp->resp.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
 	tp_hold_limit(&qp->req.hold, qp->init.reorder_pkts, qp->init.reorder_ns);

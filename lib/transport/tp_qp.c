@@ -278,6 +278,8 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 	if (qp->attr.state == TP_QPS_ERR)
 		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
+	if ((mask & TP_QP_EXT) != 0 && attr->ext != 0)
+		tp_ext_planes(qp, attr);
 	enter(qp, qp->attr.state, next);
 	return 0;
 }

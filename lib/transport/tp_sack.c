@@ -33,6 +33,7 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 	x->echo[x->n_echo++] = (struct tp_echo){
 		.psn = pkt->psn,
 		.udp_sport = pkt->udp_sport,
+		.plane = pkt->plane,
 		.marked = (pkt->tos & ECN_MASK) == ECN_CE,
 	};
 }
@@ -67,6 +68,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 		return false;
 	pkt = TP_PKT(m);
 	pkt->udp_sport = echo->udp_sport;
+	pkt->plane = echo->plane;
 	pkt->syndrome = TP_SYN_ACK;
 	pkt->msn = resp->msn;
 	pkt->sack_map = map_of(&resp->hold, base_psn_add(resp->epsn, 1 + block * WIRE_SACK_BLOCK_PSNS));

@@ -39,7 +39,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	struct tp_sr_pkt *e = &x->pkt[i];
 
 	if (x->probe_ev != PATH_SCHED_NO_EV) {
-		pkt->udp_sport = tp_ev_port(x, x->probe_ev);
+		tp_ev_route(x, pkt, x->probe_ev);
 		return;
 	}
 	if (e->state == TP_SR_LOST) {
@@ -57,7 +57,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	e->passed = 0;
 	e->seq = ++x->seq;
 	e->sent_ns = qp->tp->now_ns;
-	pkt->udp_sport = tp_ev_port(x, e->ev);
+	tp_ev_route(x, pkt, e->ev);
 	tp_ring_sent(x, i);
 }
 
