@@ -54,6 +54,7 @@ static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 		return false;
 	TP_PKT(m)->syndrome = syndrome;
 	TP_PKT(m)->msn = qp->resp.msn;
+	TP_PKT(m)->udp_sport = tp_moved_port(qp->attr.av.udp_sport, qp->resp.moves);
 	tp_pkt_send(qp, m, NULL, 0);
 	count_nak(qp->tp, syndrome);
 	return true;
@@ -82,6 +83,13 @@ static bool send_due(struct tp_qp *qp)
 
 /* ---- READ and atomic answers ---- */
 
+static uint16_t answer_port(struct tp_qp *qp)
+{
+	if (qp->ext != NULL)
+		return tp_ev_answer_port(qp->ext);
+	return tp_moved_port(qp->attr.av.udp_sport, qp->resp.moves);
+}
+
 /* Of an atomic the value from before, of an ATOMIC WRITE a READ response without data (annex A19). */
 static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 {
@@ -93,8 +101,7 @@ static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
 	TP_PKT(m)->atomic_orig = saved->orig;
-	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+	TP_PKT(m)->udp_sport = answer_port(qp);
 	tp_pkt_send(qp, m, NULL, 0);
 	tp_answer_cancel(qp, saved);
 	return true;
@@ -117,8 +124,7 @@ static bool send_read_piece(struct tp_qp *qp, struct tp_saved *saved, const uint
 		return false;
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
-	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+	TP_PKT(m)->udp_sport = answer_port(qp);
 	tp_pkt_send(qp, m, data, bytes);
 	saved->a_next++;
 	if (last)

@@ -50,6 +50,16 @@ void tp_ext_start(struct tp_qp *qp)
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
 }
 
+void tp_qp_plain(struct tp *tp, struct tp_qp *qp)
+{
+	(void)tp;
+	if (qp->ext == NULL)
+		return;
+	/* What is outstanding is for the ACK timer, which runs. */
+	tp_ext_stop(qp);
+	tp_activate(qp);
+}
+
 void tp_ext_stop(struct tp_qp *qp)
 {
 	if (qp->ext == NULL)

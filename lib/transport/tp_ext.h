@@ -13,7 +13,7 @@
 
 #include "tp_internal.h"
 
-#define TP_SR_RING      256u                         /* PSNs that may be between the oldest and the newest */
+#define TP_SR_RING      ((uint32_t)TP_EXT_PSN_RING)  /* PSNs that may be between the oldest and the newest */
 #define TP_SR_SPAN      (TP_SR_RING - TP_READ_PKTS)  /* a READ request may begin up to here */
 #define TP_SR_NONE      0xffffu
 #define TP_SR_PASSED    5                            /* later packets that make one suspect, whatever their paths */

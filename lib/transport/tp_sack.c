@@ -76,6 +76,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 	if (!taken)
 		pkt->sack_echo |= WIRE_SACK_REFUSED;
 	tp_pkt_send(qp, m, NULL, 0);
+	qp->tp->counters.sacks_sent++;
 	return true;
 }
 
