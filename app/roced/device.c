@@ -68,6 +68,7 @@ static void init_device(struct roced *roced, uint32_t d)
 	device->max_mtu_bytes = config->mtu;
 	device->reorder_pkts = config->reorder_packets;
 	device->reorder_ns = (uint64_t)config->reorder_us * 1000;
+	device->multipath = config->multipath;
 	device->speed_mbps = port->speed_mbps;
 	device->has_gw4 = memcmp(&config->gateway4, &no_addr, sizeof(no_addr)) != 0;
 	device->has_gw6 = memcmp(&config->gateway6, &no_addr, sizeof(no_addr)) != 0;

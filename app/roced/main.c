@@ -159,6 +159,7 @@ static int start_verbs(struct roced *roced)
 	};
 	int rc;
 
+	multipath_init(&config->multipath, &vd_config.multipath);
 	rc = fault_start();
 	if (rc != 0)
 		return rc;

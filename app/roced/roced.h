@@ -133,6 +133,10 @@ void port_redial(struct port *port);
 /* Makes the RDMA devices and the ports' address tables. */
 int devices_init(struct roced *roced);
 
+/* ---- multipath.c ---- */
+/* What the configuration says of several paths, as lib/verbs takes it. */
+void multipath_init(const struct config_multipath *config, struct vd_multipath *multipath);
+
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */
 struct link {

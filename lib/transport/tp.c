@@ -150,6 +150,8 @@ static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt,
 	bool response = wire_op_is(info, WIRE_OP_RESPONSE);
 
 	if (info->service != qp->type->service) {
+		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL && state_takes(qp->attr.state, response))
+			qp->tp->counters.unagreed++;
 		if (info->service == WIRE_SERVICE_CNP || (info->service == WIRE_SERVICE_EXT && qp->ext == NULL))
 			return BASE_DROP_UNSUPPORTED;
 		if (info->service != WIRE_SERVICE_EXT)

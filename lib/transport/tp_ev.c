@@ -52,14 +52,15 @@ uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but)
 	return ev;
 }
 
-/* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead. */
+/* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead, but on the plane
+ * that the latest request came by, which works; who misses an answer asks for it again by another one. */
 void tp_ev_route_answer(struct tp_ext *x, struct wire_pkt *pkt)
 {
-	uint8_t n = x->sched.config->n_evs;
+	uint8_t n = x->sched.config->n_evs, planes = (uint8_t)(1 + x->n_planes);
 
 	for (uint8_t i = 0; i < n; i++) {
 		x->answer_ev = (uint8_t)(x->answer_ev + 1 < n ? x->answer_ev + 1 : 0);
-		if (path_sched_alive(&x->sched, x->answer_ev))
+		if (path_sched_alive(&x->sched, x->answer_ev) && x->answer_ev % planes == x->rx_plane)
 			break;
 	}
 	tp_ev_route(x, pkt, x->answer_ev);

@@ -48,7 +48,7 @@ void tp_ext_start(struct tp_qp *qp)
 
 	path_sched_init(&x->sched, sched, seed_of(qp));
 	x->port0 = qp->attr.av.udp_sport & EPHEMERAL_MASK;
-	x->answer_ev = 0;
+	x->answer_ev = x->rx_plane = 0;
 	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
 	x->slow_until_ns = 0;
 	x->n_echo = 0;
@@ -61,6 +61,16 @@ void tp_ext_start(struct tp_qp *qp)
 	tp_sr_reset(qp);
 	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, UINT64_MAX);
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
+}
+
+void tp_qp_plain(struct tp *tp, struct tp_qp *qp)
+{
+	(void)tp;
+	if (qp->ext == NULL)
+		return;
+	/* What is outstanding is for the ACK timer, which runs. */
+	tp_ext_stop(qp);
+	tp_activate(qp);
 }
 
 void tp_ext_stop(struct tp_qp *qp)

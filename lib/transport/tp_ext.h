@@ -13,7 +13,7 @@
 
 #include "tp_internal.h"
 
-#define TP_SR_RING      256u                         /* PSNs that may be between the oldest and the newest */
+#define TP_SR_RING      ((uint32_t)TP_EXT_PSN_RING)  /* PSNs that may be between the oldest and the newest */
 #define TP_SR_SPAN      (TP_SR_RING - TP_READ_PKTS)  /* a READ request may begin up to here */
 #define TP_SR_NONE      0xffffu
 #define TP_SR_PASSED    5                            /* later packets that make one suspect, whatever their paths */
@@ -60,6 +60,7 @@ struct tp_ext {
 	uint8_t n_planes;        /* beyond the queue pair's own address vector */
 	struct tp_av plane[TP_MAX_PLANES - 1];
 	uint8_t answer_ev;       /* of the latest answer */
+	uint8_t rx_plane;        /* of the latest request */
 	uint8_t probe_ev;        /* PATH_SCHED_NO_EV, unless a copy is being sent there */
 	uint64_t last_send_ns;
 	uint32_t srtt_ns;

@@ -186,6 +186,15 @@ static void set_deadline(struct tp_qp *qp)
 		base_timer_start(&tp->wheel, &req->ack_timer, req->deadline_ns);
 }
 
+/* All that is outstanding is sent again, so another path keeps the order. */
+static void move(struct tp_qp *qp)
+{
+	if (!qp->tp->config.move_on_timeout || qp->ext != NULL)
+		return;
+	qp->req.moves++;
+	qp->tp->counters.moves++;
+}
+
 static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 {
 	struct tp_qp *qp = arg;
@@ -199,6 +208,7 @@ static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 	}
 	qp->tp->counters.ack_timeouts++;
 	qp->req.gap_taken = false;
+	move(qp);
 	if (qp->req.timeouts < ACK_BACKOFF_MAX)
 		qp->req.timeouts++;
 	set_deadline(qp);
@@ -264,6 +274,11 @@ void tp_recovery_sent(struct tp_qp *qp)
 
 void tp_recovery_seq_nak(struct tp_qp *qp)
 {
+	/* Who has agreed to take packets in any order never sends one. */
+	if (qp->ext != NULL) {
+		qp->tp->counters.unagreed++;
+		tp_ext_stop(qp);
+	}
 	/* A repeated NAK finds the queue pair gone back already and not yet sending. */
 	if (!qp->req.rnr_wait && qp->req.snd_psn != qp->req.una)
 		retry(qp);

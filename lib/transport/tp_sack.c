@@ -24,6 +24,7 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 
 	if (x == NULL || !answering(qp))
 		return;
+	x->rx_plane = pkt->plane;
 	if (x->n_echo == TP_SACK_ECHOES && tp_mem_flush_for(qp) == 0)
 		tp_sack_send(qp);
 	if (x->n_echo == TP_SACK_ECHOES) {
@@ -78,6 +79,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 	if (!taken)
 		pkt->sack_echo |= WIRE_SACK_REFUSED;
 	tp_pkt_send(qp, m, NULL, 0);
+	qp->tp->counters.sacks_sent++;
 	return true;
 }
 

@@ -302,6 +302,7 @@ void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt)
 		tp_drop(qp->tp, drop);
 		return;
 	}
+	qp->tp->counters.sacks_received++;
 	take_echo(x, pkt);
 	take_map(x, pkt);
 	take_cum(qp, base_psn_add(pkt->psn, 1));
