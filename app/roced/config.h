@@ -51,6 +51,14 @@ struct config_prefix {
 	uint32_t len;                      /* 0..32 for IPv4 */
 };
 
+struct config_plane {
+	struct config_at at;
+	char port[CONFIG_NAME_BYTES];
+	uint32_t n_addrs;
+	struct config_prefix addrs[VD_PLANE_ADDRS];
+	uint32_t port_index;
+};
+
 struct config_device {
 	struct config_at at;
 	char name[CONFIG_NAME_BYTES];
@@ -64,6 +72,8 @@ struct config_device {
 	uint32_t priority;
 	uint32_t reorder_packets, reorder_us;
 	bool multipath;
+	uint32_t n_planes;
+	struct config_plane planes[TP_MAX_PLANES - 1];
 	uint8_t mac[6];                    /* all zero: the port's */
 	uint32_t port_index;
 };

@@ -80,10 +80,8 @@ static void poll_links(struct roced *roced)
 		log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
 		if (port->up)
 			link_announce(roced, port);
-		for (uint32_t d = 0; d < roced->n_devices; d++) {
-			if (roced->config.devices[d].port_index == p)
-				vd_set_port_state(roced->vd, d, port->up);
-		}
+		for (uint32_t d = 0; d < roced->n_devices; d++)
+			vd_set_port_state(roced->vd, d, device_is_up(roced, d));
 	}
 }
 

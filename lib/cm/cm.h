@@ -108,6 +108,7 @@ struct cm_id;
 struct cm_ext {
 	uint8_t flags;
 	uint16_t psn_ring;       /* PSNs it takes and sends between the oldest and the newest on their way */
+	uint8_t planes;          /* it has beyond the first; both: the lesser of the two */
 };
 
 /* How MADs and data travel between two ports. */

@@ -10,7 +10,7 @@
 
 void cm_ext_put(struct wire_cm_msg *msg, struct cm_ext *ext)
 {
-	const struct wire_cm_ext wire = {.flags = ext->flags, .psn_ring = ext->psn_ring};
+	const struct wire_cm_ext wire = {.flags = ext->flags, .psn_ring = ext->psn_ring, .planes = ext->planes};
 
 	if (ext->flags != 0 && wire_cm_ext_fits(msg->type, msg->private_bytes))
 		wire_cm_ext_put(msg, &wire);
@@ -25,7 +25,7 @@ void cm_ext_get(const struct wire_cm_msg *msg, uint8_t *private_data, struct cm_
 	*ext = (struct cm_ext){0};
 	if (wire_cm_ext_get(msg, &wire) != 0)
 		return;
-	*ext = (struct cm_ext){.flags = wire.flags & CM_EXT_ALL, .psn_ring = wire.psn_ring};
+	*ext = (struct cm_ext){.flags = wire.flags & CM_EXT_ALL, .psn_ring = wire.psn_ring, .planes = wire.planes};
 	memcpy(private_data, ev->private_data, ev->private_bytes);
 	memset(private_data + ev->private_bytes - WIRE_CM_EXT_BYTES, 0, WIRE_CM_EXT_BYTES);
 	ev->private_data = private_data;
@@ -39,6 +39,7 @@ struct cm_ext cm_ext_common(const struct cm_ext *own, const struct cm_ext *peer)
 	if (peer->psn_ring != own->psn_ring)
 		both.flags = 0;
 	if (both.flags == 0)
-		both.psn_ring = 0;
+		return (struct cm_ext){0};
+	both.planes = own->planes < peer->planes ? own->planes : peer->planes;
 	return both;
 }

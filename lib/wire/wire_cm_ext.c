@@ -9,7 +9,7 @@
 #define FNV_PRIME 0x01000193u
 
 /* Where each field lies. */
-enum { MAGIC = 0, MAGIC_BYTES = 4, VERSION_AT = 4, FLAGS_AT = 5, RING_AT = 6, RESERVED_AT = 8, CHECK_AT = 12 };
+enum { MAGIC = 0, MAGIC_BYTES = 4, VERSION_AT = 4, FLAGS_AT = 5, RING_AT = 6, PLANES_AT = 8, RESERVED_AT = 9, CHECK_AT = 12 };
 
 static const uint8_t magic[MAGIC_BYTES] = {'r', 'c', 'e', 'd'};
 
@@ -80,6 +80,7 @@ void wire_cm_ext_put(struct wire_cm_msg *msg, const struct wire_cm_ext *ext)
 	p[FLAGS_AT] = ext->flags;
 	p[RING_AT] = (uint8_t)(ext->psn_ring >> 8);
 	p[RING_AT + 1] = (uint8_t)ext->psn_ring;
+	p[PLANES_AT] = ext->planes;
 	put32(p + CHECK_AT, check_of(msg, p));
 	msg->private_bytes = (uint16_t)(at + WIRE_CM_EXT_BYTES);
 }
@@ -97,5 +98,6 @@ int wire_cm_ext_get(const struct wire_cm_msg *msg, struct wire_cm_ext *ext)
 		return -ENOENT;
 	ext->flags = p[FLAGS_AT];
 	ext->psn_ring = (uint16_t)(p[RING_AT] << 8 | p[RING_AT + 1]);
+	ext->planes = p[PLANES_AT];
 	return 0;
 }

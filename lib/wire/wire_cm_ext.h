@@ -14,6 +14,7 @@
 struct wire_cm_ext {
 	uint8_t flags;
 	uint16_t psn_ring; /* PSNs that may be between the oldest and the newest packet on its way */
+	uint8_t planes;    /* beyond the one that the message came by */
 };
 
 /* Whether `bytes` of private data, the hello among them, leave room for it in a message of that type. */

@@ -21,7 +21,8 @@ struct cm_ext vd_multipath_offer(const struct vd_qp *qp)
 {
 	if (qp == NULL || !qp->may_ext || !qp->session->vd->multipath.negotiate)
 		return (struct cm_ext){0};
-	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING};
+	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING,
+		.planes = (uint8_t)qp->session->vd->devices[qp->session->device].n_planes};
 }
 
 /* ---- who has agreed ---- */
@@ -75,7 +76,7 @@ static bool is_listed(const struct vd *vd, const struct wire_addr *dst)
 	return false;
 }
 
-uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn)
+uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes)
 {
 	struct vd *vd = qp->session->vd;
 	const struct vd_cm_id *id;
@@ -87,11 +88,14 @@ uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32
 	if (id != NULL && ((id->qp.ext.flags & vd_multipath_offer(qp).flags) != 0) &&
 		id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
 		vd->stats.multipath_agreed++;
+		*n_planes = id->qp.ext.planes;
 		return TP_EXT_SACK;
 	}
 	if (id != NULL || !is_listed(vd, &dst))
 		return 0;
 	vd->stats.multipath_listed++;
+	/* Who is listed has as many as we have. */
+	*n_planes = TP_MAX_PLANES;
 	return TP_EXT_SACK;
 }
 

@@ -292,6 +292,7 @@ int vd_op_destroy_qp(
 	} else {
 		free_rings(qp);
 		vd_release_link(vd, qp->link);
+		vd_planes_release(vd, qp->plane_links);
 		count_parts(qp, UINT32_MAX);
 	}
 	vd->stats.qps--;
@@ -388,12 +389,28 @@ static uint32_t of_other_half(enum tp_qp_type type)
 	}
 }
 
-static void choose_ext(const struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call)
+/* planes[] has to stay until the transport has taken it. */
+static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call, struct tp_av *planes,
+	void **links)
 {
-	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn);
+	uint32_t n_planes = 0;
+
+	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes);
 	call->attr.sched = vd_multipath_sched(qp->session->vd);
-	if (call->attr.ext != 0)
-		call->mask |= TP_QP_EXT;
+	if (call->attr.ext == 0)
+		return;
+	call->mask |= TP_QP_EXT;
+	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, n_planes, planes, links);
+	call->attr.planes = planes;
+}
+
+/* The links of the address vector in use are now these. */
+static void keep_links(struct vd_qp *qp, void *link, void *const *planes)
+{
+	vd_release_link(qp->session->vd, qp->link);
+	qp->link = link;
+	vd_planes_release(qp->session->vd, qp->plane_links);
+	memcpy(qp->plane_links, planes, sizeof(qp->plane_links));
 }
 
 static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *link)
@@ -401,6 +418,8 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 	struct vd_session *session = handle->session;
 	struct vd_qp *qp = vd_qp_real(handle);
 	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask & ~of_other_half(qp->type)};
+	struct tp_av planes[TP_MAX_PLANES - 1];
+	void *links[TP_MAX_PLANES - 1] = {0};
 	struct vd *vd = session->vd;
 
 	call.now_ns = vd->env.now_ns(vd->env_arg);
@@ -411,16 +430,17 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 		vd_av_build(&vd->devices[session->device], &attr->av, qp->qpn,
 			call.attr.dest_qpn, link, &call.attr.av);
 	if ((attr->mask & TP_QP_STATE) != 0 && attr->state == TP_QPS_RTR && (attr->mask & TP_QP_AV) != 0 && qp->may_ext)
-		choose_ext(qp, attr, &call);
+		choose_ext(qp, attr, &call, planes, links);
 	vd_call(session, modify_call, &call);
-	if (call.err != 0)
+	if (call.err != 0) {
+		vd_planes_release(vd, links);
 		return call.err;
+	}
 	if ((attr->mask & TP_QP_STATE) != 0 && (attr->state == TP_QPS_RTR || attr->state == TP_QPS_RESET))
 		qp->ext_on = call.attr.ext != 0;
 	qp->dest_qpn = call.attr.dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0) {
-		vd_release_link(vd, qp->link);
-		qp->link = link;
+		keep_links(qp, link, links);
 		qp->av = attr->av;
 	}
 	return 0;
