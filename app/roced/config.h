@@ -17,6 +17,7 @@
 #define CONFIG_MAX_WORKERS  VD_MAX_WORKERS
 #define CONFIG_MAX_PORTS    8
 #define CONFIG_MAX_RX       16
+#define CONFIG_MAX_PEERS    VD_MAX_PEERS
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
 struct config_rx {
@@ -50,6 +51,14 @@ struct config_prefix {
 	uint32_t len;                      /* 0..32 for IPv4 */
 };
 
+struct config_plane {
+	struct config_at at;
+	char port[CONFIG_NAME_BYTES];
+	uint32_t n_addrs;
+	struct config_prefix addrs[VD_PLANE_ADDRS];
+	uint32_t port_index;
+};
+
 struct config_device {
 	struct config_at at;
 	char name[CONFIG_NAME_BYTES];
@@ -62,8 +71,22 @@ struct config_device {
 	uint32_t vlan;                     /* 0: untagged */
 	uint32_t priority;
 	uint32_t reorder_packets, reorder_us;
+	bool multipath;
+	uint32_t n_planes;
+	struct config_plane planes[TP_MAX_PLANES - 1];
 	uint8_t mac[6];                    /* all zero: the port's */
 	uint32_t port_index;
+};
+
+/* See docs/multipath.md. */
+struct config_multipath {
+	bool negotiate, move_on_timeout;
+	uint32_t n_peers;
+	struct config_prefix peers[CONFIG_MAX_PEERS];
+	uint32_t scheduler;                /* enum path_sched_kind */
+	uint32_t evs, base_rtt_us, flowlet_gap_us, losses_dead, probe_us, freeze_us;
+	uint32_t min_rto_us;
+	uint32_t max_held;                 /* 0: a quarter of the ports' buffers */
 };
 
 /* A group of users, by name or number. */
@@ -88,6 +111,7 @@ struct config {
 	struct config_port ports[CONFIG_MAX_PORTS];
 	uint32_t n_devices;
 	struct config_device devices[VD_MAX_DEVICES];
+	struct config_multipath multipath;
 	struct vd_limits limits;
 	struct vd_user_limits user_limits;
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */

@@ -189,6 +189,71 @@ static void check_addrs(struct config_reader *reader, uint32_t d)
 	}
 }
 
+/* ---- planes ---- */
+
+static bool same_host(const struct config_prefix *a, const struct config_prefix *b)
+{
+	uint32_t bits = a->len + (is_v4(&a->addr) ? 96 : 0);
+
+	if (a->len != b->len || is_v4(&a->addr) != is_v4(&b->addr))
+		return false;
+	for (uint32_t i = bits; i < 128; i++) {
+		if (((a->addr.b[i / 8] ^ b->addr.b[i / 8]) >> (7 - i % 8) & 1) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void check_plane_addr(struct config_reader *reader, uint32_t d, uint32_t p, uint32_t i)
+{
+	const struct config_device *device = &config_of(reader)->devices[d];
+	const struct config_plane *plane = &device->planes[p];
+	bool found = false;
+
+	for (uint32_t j = 0; j < device->n_addrs; j++) {
+		found = found || same_host(&plane->addrs[i], &device->addrs[j]);
+		if (in_prefix(&device->addrs[j], &plane->addrs[i].addr))
+			config_error(reader, &plane->at,
+				"devices[%u].planes[%u].addresses[%u]: is in the network of devices[%u].addresses[%u],"
+				" each plane must have its own", d, p, i, d, j);
+	}
+	if (!found)
+		config_error(reader, &plane->at,
+			"devices[%u].planes[%u].addresses[%u]: must have the prefix length and the host part of one of"
+			" the device's addresses", d, p, i);
+	for (uint32_t q = 0; q < p; q++) {
+		for (uint32_t j = 0; j < device->planes[q].n_addrs; j++) {
+			if (in_prefix(&device->planes[q].addrs[j], &plane->addrs[i].addr))
+				config_error(reader, &plane->at,
+					"devices[%u].planes[%u].addresses[%u]: is in the network of planes[%u] too", d, p, i, q);
+		}
+	}
+}
+
+static void check_plane_port(struct config_reader *reader, uint32_t d, uint32_t p)
+{
+	struct config *config = config_of(reader);
+	struct config_device *device = &config->devices[d];
+	struct config_plane *plane = &device->planes[p];
+	char who[64];
+	int port;
+
+	snprintf(who, sizeof(who), "devices[%u].planes[%u].port", d, p);
+	port = find_port(reader, &plane->at, who, plane->port);
+	if (port < 0)
+		return;
+	plane->port_index = (uint32_t)port;
+	if (!strcmp(plane->port, device->port))
+		config_error(reader, &plane->at, "%s: is the device's own port, a plane is another one", who);
+	for (uint32_t q = 0; q < p; q++) {
+		if (!strcmp(plane->port, device->planes[q].port))
+			config_error(reader, &plane->at, "%s: is the port of planes[%u] too", who, q);
+	}
+	if (config->ports[port].mtu < config->ports[device->port_index].mtu)
+		config_error(reader, &plane->at, "%s: its MTU of %u is below that of port \"%s\", %u", who,
+			config->ports[port].mtu, device->port, config->ports[device->port_index].mtu);
+}
+
 static void check_device(struct config_reader *reader, uint32_t d)
 {
 	struct config *config = config_of(reader);
@@ -215,6 +280,11 @@ static void check_device(struct config_reader *reader, uint32_t d)
 		device->mtu + (device->mtu != 0 ? ROCE_OVERHEAD : 0) > config->ports[port].mtu)
 		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u, port \"%s\" has %u", d,
 			device->mtu, device->mtu + ROCE_OVERHEAD, device->port, config->ports[port].mtu);
+	for (uint32_t p = 0; p < device->n_planes; p++) {
+		check_plane_port(reader, d, p);
+		for (uint32_t i = 0; i < device->planes[p].n_addrs; i++)
+			check_plane_addr(reader, d, p, i);
+	}
 }
 
 void config_check(struct config_reader *reader)

@@ -293,6 +293,7 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 		break;
 	case CONFIG_TEXTS:
 	case CONFIG_PREFIXES:
+	case CONFIG_NETWORKS:
 		read_array(reader, parent, &place, key, setting);
 		break;
 	case CONFIG_UINT:

@@ -37,6 +37,8 @@ enum config_type {
 	CONFIG_GID,       /* group of users: a name the system knows, or a number */
 	CONFIG_MODE,      /* file mode in octal, as text */
 	CONFIG_RDMA_MTU,
+	CONFIG_NETWORKS,  /* [ "10.0.0.0/24", "fd00::/64", "10.1.0.7" ] */
+	CONFIG_SCHEDULER, /* name of an enum path_sched_kind */
 };
 
 /* One key. Numbers of a list or an array are bounded by min..max, as values of a number are. */

@@ -6,6 +6,7 @@
 #define F(s, f)           offsetof(struct s, f), sizeof(((struct s *)0)->f), 0
 #define L(s, f, count)    offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
 #define GROUP             0, 0, 0
+#define MULTIPATH(f)      offsetof(struct config, multipath.f), sizeof(((struct config_multipath *)0)->f), 0
 #define LIMIT(f)          offsetof(struct config, limits.f), sizeof(((struct vd_limits *)0)->f), 0
 #define USER_LIMIT(f)     offsetof(struct config, user_limits.f), sizeof(((struct vd_user_limits *)0)->f), 0
 
@@ -71,9 +72,44 @@ const struct config_key config_keys[] = {
 		"of a queue pair, kept when they come before their turn; for networks that reorder; 0: none, as IBTA has it"},
 	{"devices[].reorder_us", CONFIG_UINT, F(config_device, reorder_us), 1, 1000000, "100", "us",
 		"how long a packet may be late before it is taken as lost"},
+	{"devices[].multipath", CONFIG_BOOLEAN, F(config_device, multipath), 0, 1, "true", "",
+		"its reliable connections may spray packets, with peers that agree; false: never"},
+	{"devices[].planes", CONFIG_LIST_OF, L(config_device, planes, n_planes), 0, TP_MAX_PLANES - 1, "", "",
+		"more ports of the device: see multipath.md"},
+	{"devices[].planes[].port", CONFIG_NAME, F(config_plane, port), 0, 0, NULL, "", "name of a port"},
+	{"devices[].planes[].addresses", CONFIG_PREFIXES, L(config_plane, addrs, n_addrs), 1, VD_PLANE_ADDRS, NULL, "",
+		"in the plane's own network; prefix length and host part are those of one of the device's addresses"},
 	{"devices[].mac", CONFIG_MAC, F(config_device, mac), 0, 0, "", "", "link address; default: the port's"},
 	{"devices[].netdev", CONFIG_NAME, F(config_device, netdev), 0, 0, "", "",
 		"network interface shown to programs; default: that of the port's device, if it has one"},
+
+	{"multipath", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "several paths to a peer: see multipath.md"},
+	{"multipath.negotiate", CONFIG_BOOLEAN, MULTIPATH(negotiate), 0, 1, "true", "",
+		"connections that are made by the connection manager offer it to the peer, and take such offers"},
+	{"multipath.peers", CONFIG_NETWORKS, offsetof(struct config, multipath.peers),
+		sizeof(((struct config_multipath *)0)->peers[0]), offsetof(struct config, multipath.n_peers), 0, CONFIG_MAX_PEERS,
+		"", "", "networks all of whose hosts run roced and list this one: connections made without connection manager"
+		" use it too"},
+	{"multipath.scheduler", CONFIG_SCHEDULER, MULTIPATH(scheduler), 0, 0, "adaptive", "",
+		"which path a packet takes: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed"},
+	{"multipath.evs", CONFIG_UINT, MULTIPATH(evs), 1, PATH_SCHED_MAX_EVS, "64", "",
+		"entropy values (UDP source ports) of a queue pair, about four times the number of paths"},
+	{"multipath.base_rtt_us", CONFIG_UINT, MULTIPATH(base_rtt_us), 1, 1000000, "50", "us",
+		"round trip of an idle path, about"},
+	{"multipath.flowlet_gap_us", CONFIG_UINT, MULTIPATH(flowlet_gap_us), 1, 1000000, "100", "us",
+		"flowlet: idle gap after which a flow takes another path"},
+	{"multipath.losses_dead", CONFIG_UINT, MULTIPATH(losses_dead), 1, 2, "2", "packets",
+		"losses in a row after which an entropy value is not used"},
+	{"multipath.probe_us", CONFIG_UINT, MULTIPATH(probe_us), 100, 1000000, "1000", "us",
+		"when such a one is tried again, then after twice that, and so on up to 1 s"},
+	{"multipath.freeze_us", CONFIG_UINT, MULTIPATH(freeze_us), 0, 1000000, "10000", "us",
+		"reps, adaptive: after a timeout only entropy values that are known to be good, for so long"},
+	{"multipath.min_rto_us", CONFIG_UINT, MULTIPATH(min_rto_us), 0, 1000000, "1000", "us",
+		"no packet is taken as lost by time alone before this; 0: what measured round trips say, 100 us at least"},
+	{"multipath.max_held", CONFIG_UINT, MULTIPATH(max_held), 0, 1048576, "0", "packets",
+		"kept before their turn by a worker's queue pairs together; 0: its share of a quarter of ports[].mbufs"},
+	{"multipath.move_on_timeout", CONFIG_BOOLEAN, MULTIPATH(move_on_timeout), 0, 1, "true", "",
+		"towards all other peers: after a timeout of the queue pair's, send again from another UDP source port"},
 
 	{"limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what one client may take"},
 	{"limits.max_sessions", CONFIG_UINT, LIMIT(max_sessions), 1, 16384, "1024", "",

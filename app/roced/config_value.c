@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config_schema.h"
+#include "path_sched.h"
 
 #define MAX_CPU 1023
 
@@ -126,6 +127,56 @@ static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 	return want;
 }
 
+static bool has_host_bits(const struct config_prefix *network)
+{
+	uint32_t bits = network->len + (is_v4(&network->addr) ? 96 : 0);
+
+	for (uint32_t i = bits; i < 128; i++) {
+		if ((network->addr.b[i / 8] >> (7 - i % 8) & 1) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Without a length it is one host. */
+static const char *parse_network(const char *text, struct config_prefix *network)
+{
+	static const char want[] = "a network like \"10.0.0.0/24\" or \"fd00::/64\", or a host's address";
+	char buf[64], *slash;
+	const char *bad = NULL;
+	uint32_t max;
+
+	if (copy_text(buf, sizeof(buf), text) != NULL)
+		return want;
+	slash = strchr(buf, '/');
+	if (slash != NULL)
+		*slash++ = '\0';
+	if (parse_addr4(buf, &network->addr))
+		max = 32;
+	else if (inet_pton(AF_INET6, buf, network->addr.b) == 1 && !is_v4(&network->addr))
+		max = 128;
+	else
+		return want;
+	network->len = max;
+	if (slash != NULL)
+		bad = check_len(slash, max, network);
+	if (bad != NULL)
+		return bad;
+	if (!is_host_addr(&network->addr))
+		return "a network of hosts' unicast addresses";
+	return has_host_bits(network) ? "a network: no bits set behind the prefix length" : NULL;
+}
+
+static const char *parse_scheduler(const char *text, uint32_t *out)
+{
+	enum path_sched_kind kind;
+
+	if (path_sched_by_name(text, &kind) != 0)
+		return "one of adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap and mixed";
+	*out = kind;
+	return NULL;
+}
+
 static const char *parse_mac(const char *text, uint8_t mac[6])
 {
 	static const char want[] = "a unicast link address like \"02:00:00:00:00:01\"";
@@ -222,6 +273,10 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_addr(key, text, dst);
 	case CONFIG_PREFIXES:
 		return parse_prefix(text, dst);
+	case CONFIG_NETWORKS:
+		return parse_network(text, dst);
+	case CONFIG_SCHEDULER:
+		return parse_scheduler(text, dst);
 	case CONFIG_MAC:
 		return parse_mac(text, dst);
 	case CONFIG_CPUS:

@@ -35,21 +35,45 @@ static uint32_t same_before(const struct roced *roced, uint32_t d)
 	return n;
 }
 
+static void add_addr(struct port *port, uint32_t d, const struct vd_gid *gid, const uint8_t mac[6], bool has_vlan,
+	uint16_t vlan_tci)
+{
+	struct port_addr *entry = &port->addrs[port->n_addrs++];
+
+	entry->addr = gid->addr;
+	entry->prefix_len = gid->prefix_len + (wire_addr_is_v4(&gid->addr) ? 96 : 0);
+	entry->device = d;
+	memcpy(entry->mac, mac, sizeof(entry->mac));
+	entry->has_vlan = has_vlan;
+	entry->vlan_tci = vlan_tci;
+}
+
 static void add_gid(struct roced *roced, uint32_t d, const struct wire_addr *addr, uint32_t prefix_len)
 {
 	struct vd_device *device = &roced->devices[d];
-	struct port *port = &roced->ports[roced->config.devices[d].port_index];
-	struct port_addr *entry = &port->addrs[port->n_addrs++];
 	struct vd_gid *gid = &device->gids[device->n_gids++];
 
 	gid->addr = *addr;
 	gid->prefix_len = prefix_len;
-	entry->addr = *addr;
-	entry->prefix_len = prefix_len + (wire_addr_is_v4(addr) ? 96 : 0);
-	entry->device = d;
-	memcpy(entry->mac, device->mac, sizeof(entry->mac));
-	entry->has_vlan = device->has_vlan;
-	entry->vlan_tci = device->vlan_tci;
+	add_addr(&roced->ports[roced->config.devices[d].port_index], d, gid, device->mac, device->has_vlan,
+		device->vlan_tci);
+}
+
+static void init_plane(struct roced *roced, uint32_t d, uint32_t p)
+{
+	const struct config_plane *config = &roced->config.devices[d].planes[p];
+	struct port *port = &roced->ports[config->port_index];
+	struct vd_device *device = &roced->devices[d];
+	struct vd_plane *plane = &device->planes[p];
+
+	memcpy(plane->mac, port->mac, sizeof(plane->mac));
+	plane->has_vlan = device->has_vlan;
+	plane->vlan_tci = device->vlan_tci;
+	plane->n_addrs = config->n_addrs;
+	for (uint32_t i = 0; i < config->n_addrs; i++) {
+		plane->addrs[i] = (struct vd_gid){config->addrs[i].addr, config->addrs[i].len};
+		add_addr(port, d, &plane->addrs[i], plane->mac, plane->has_vlan, plane->vlan_tci);
+	}
 }
 
 static void init_device(struct roced *roced, uint32_t d)
@@ -68,6 +92,7 @@ static void init_device(struct roced *roced, uint32_t d)
 	device->max_mtu_bytes = config->mtu;
 	device->reorder_pkts = config->reorder_packets;
 	device->reorder_ns = (uint64_t)config->reorder_us * 1000;
+	device->multipath = config->multipath;
 	device->speed_mbps = port->speed_mbps;
 	device->has_gw4 = memcmp(&config->gateway4, &no_addr, sizeof(no_addr)) != 0;
 	device->has_gw6 = memcmp(&config->gateway6, &no_addr, sizeof(no_addr)) != 0;
@@ -77,6 +102,9 @@ static void init_device(struct roced *roced, uint32_t d)
 		if (memcmp(&config->addrs[i].addr, &addr, sizeof(addr)) != 0)
 			add_gid(roced, d, &config->addrs[i].addr, config->addrs[i].len);
 	}
+	device->n_planes = config->n_planes;
+	for (uint32_t p = 0; p < config->n_planes; p++)
+		init_plane(roced, d, p);
 }
 
 int devices_init(struct roced *roced)
@@ -85,4 +113,14 @@ int devices_init(struct roced *roced)
 	for (uint32_t d = 0; d < roced->n_devices; d++)
 		init_device(roced, d);
 	return 0;
+}
+
+bool device_is_up(const struct roced *roced, uint32_t d)
+{
+	const struct config_device *config = &roced->config.devices[d];
+	bool up = roced->ports[config->port_index].up;
+
+	for (uint32_t p = 0; p < config->n_planes; p++)
+		up = up || roced->ports[config->planes[p].port_index].up;
+	return up;
 }

@@ -21,9 +21,11 @@ static void dump_tp(uint32_t index, const struct tp_counters *c)
 		c->rx_pkts, c->tx_pkts, c->rx_bytes, c->tx_bytes);
 	log_line(LOG_NOTICE, "transport %u: retransmits %" PRIu64 " ack_timeouts %" PRIu64 " duplicates %" PRIu64
 		" rnr_naks_sent %" PRIu64 " rnr_naks_received %" PRIu64 " seq_naks_sent %" PRIu64
-		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64 " reordered %" PRIu64, index, c->retransmits,
+		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64 " reordered %" PRIu64 " moves %" PRIu64, index, c->retransmits,
 		c->ack_timeouts, c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
-		c->other_naks_sent, c->reordered);
+		c->other_naks_sent, c->reordered, c->moves);
+	log_line(LOG_NOTICE, "transport %u: sacks_sent %" PRIu64 " sacks_received %" PRIu64 " probes %" PRIu64
+		" unagreed %" PRIu64, index, c->sacks_sent, c->sacks_received, c->probes, c->unagreed);
 	dump_drops("transport", index, c->drops);
 }
 
@@ -89,6 +91,10 @@ void dump_counters(const struct roced *roced)
 		"verbs: mrs_mapped %u regs_mapped %" PRIu64 " regs_copied %" PRIu64 " map_refusals %" PRIu64
 		" map_faults %" PRIu64,
 		s.mrs_mapped, s.regs_mapped, s.regs_copied, s.map_refusals, s.map_faults);
+	log_line(LOG_NOTICE,
+		"verbs: multipath_offered %" PRIu64 " multipath_agreed %" PRIu64 " multipath_listed %" PRIu64
+		" multipath_left %" PRIu64 " multipath_mismatches %" PRIu64,
+		s.multipath_offered, s.multipath_agreed, s.multipath_listed, s.multipath_left, s.multipath_mismatches);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -72,6 +72,7 @@ void link_release(struct roced *roced, struct link *link)
 	(void)roced;
 	if (link == NULL)
 		return;
+	path_neigh_cancel(&link->wait);
 	path_neigh_put(link->port->neigh, link->entry, clock_now_ns());
 	free(link);
 }
@@ -108,16 +109,20 @@ void link_cancel_all(struct roced *roced)
 	}
 }
 
-static struct link *make_link(struct roced *roced, uint32_t device, const struct wire_addr *src,
+static struct port *port_of(struct roced *roced, uint32_t device)
+{
+	return &roced->ports[roced->config.devices[device].port_index];
+}
+
+static struct link *make_link(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
 	const struct wire_addr *dst, int *rc)
 {
-	struct port *port = &roced->ports[roced->config.devices[device].port_index];
-	const struct port_addr *from = link_source(roced, device, src), *own;
+	const struct port_addr *from = link_source(port, device, src), *own;
 	struct wire_nd_from nd_from = {0};
 	struct wire_addr hop;
 	struct link *link;
 
-	*rc = from == NULL ? -EADDRNOTAVAIL : link_next_hop(roced, device, dst, &hop);
+	*rc = from == NULL ? -EADDRNOTAVAIL : link_next_hop(roced, port, device, dst, &hop);
 	if (*rc != 0)
 		return NULL;
 	link = calloc(1, sizeof(*link));
@@ -181,11 +186,34 @@ void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *
 	struct link *link;
 	int rc;
 
-	link = make_link(roced, device, src, dst, &rc);
+	link = make_link(roced, port_of(roced, device), device, src, dst, &rc);
 	if (link == NULL)
 		cb(cb_arg, rc, NULL);
 	else
 		resolve(roced, link, cb, cb_arg);
+}
+
+static void no_matter(struct path_neigh_wait *wait, struct path_neigh_entry *entry, int status)
+{
+	(void)wait;
+	(void)entry;
+	(void)status;
+}
+
+/* A held entry that does not answer is asked again from time to time. */
+struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
+	const struct wire_addr *dst)
+{
+	struct port *port = &roced->ports[roced->config.devices[device].planes[plane].port_index];
+	struct link *link;
+	int rc;
+
+	link = make_link(roced, port, device, src, dst, &rc);
+	if (link == NULL || link->entry == NULL)
+		return link;
+	link->wait.done = no_matter;
+	path_neigh_resolve(port->neigh, link->entry, &link->wait, clock_now_ns());
+	return link;
 }
 
 /* ---- sending ---- */
@@ -301,7 +329,7 @@ static struct mad_job *make_job(struct roced *roced, uint32_t device, const stru
 	if (job == NULL)
 		return NULL;
 	job->roced = roced;
-	job->from = link_source(roced, device, src);
+	job->from = link_source(port_of(roced, device), device, src);
 	job->dst = *dst;
 	memcpy(job->mad, mad, VD_MAD_BYTES);
 	return job;
@@ -314,7 +342,7 @@ void link_send_mad(struct roced *roced, uint32_t device, const struct wire_addr 
 	struct link *link;
 	int rc;
 
-	link = make_link(roced, device, src, dst, &rc);
+	link = make_link(roced, port_of(roced, device), device, src, dst, &rc);
 	/* A known neighbour gets its answer however many strangers are waited for. */
 	if (link != NULL && (roced->n_pending_mads < MAX_PENDING_MADS || is_known(link)))
 		job = make_job(roced, device, src, dst, mad);

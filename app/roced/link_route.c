@@ -19,10 +19,8 @@ static bool is_link_scope(const struct wire_addr *addr)
 	return addr->b[0] == 0xff || (addr->b[0] == 0xfe && (addr->b[1] & 0xc0) == 0x80);
 }
 
-const struct port_addr *link_source(const struct roced *roced, uint32_t device, const struct wire_addr *src)
+const struct port_addr *link_source(const struct port *port, uint32_t device, const struct wire_addr *src)
 {
-	const struct port *port = &roced->ports[roced->config.devices[device].port_index];
-
 	for (uint32_t i = 0; i < port->n_addrs; i++) {
 		if (port->addrs[i].device == device && memcmp(&port->addrs[i].addr, src, sizeof(*src)) == 0)
 			return &port->addrs[i];
@@ -30,10 +28,10 @@ const struct port_addr *link_source(const struct roced *roced, uint32_t device, 
 	return NULL;
 }
 
-int link_next_hop(const struct roced *roced, uint32_t device, const struct wire_addr *dst, struct wire_addr *hop)
+int link_next_hop(const struct roced *roced, const struct port *port, uint32_t device, const struct wire_addr *dst,
+	struct wire_addr *hop)
 {
 	const struct config_device *config = &roced->config.devices[device];
-	const struct port *port = &roced->ports[config->port_index];
 	const struct vd_device *dev = &roced->devices[device];
 	bool v4 = wire_addr_is_v4(dst);
 	uint8_t mac[6];

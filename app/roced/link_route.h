@@ -5,11 +5,12 @@
 
 #include "roced.h"
 
-/* The device's own address equal to src; NULL when it has none. */
-const struct port_addr *link_source(const struct roced *roced, uint32_t device, const struct wire_addr *src);
+/* The device's own address on the port equal to src; NULL when it has none. */
+const struct port_addr *link_source(const struct port *port, uint32_t device, const struct wire_addr *src);
 
-/* dst itself when it is on a network of the device, link-local, a group or our own, else the gateway of its
+/* dst itself when it is on a network that the device has on the port, link-local, a group or our own, else the gateway of its
  * family. 0, or -ENETUNREACH when there is none. */
-int link_next_hop(const struct roced *roced, uint32_t device, const struct wire_addr *dst, struct wire_addr *hop);
+int link_next_hop(const struct roced *roced, const struct port *port, uint32_t device, const struct wire_addr *dst,
+	struct wire_addr *hop);
 
 #endif

@@ -97,6 +97,12 @@ static void env_resolve(void *arg, uint32_t device, const struct wire_addr *src,
 	link_resolve(arg, device, src, dst, cb, cb_arg);
 }
 
+static void *env_hold_link(void *arg, uint32_t device, uint32_t plane, const struct wire_addr *src,
+	const struct wire_addr *dst)
+{
+	return link_hold(arg, device, plane, src, dst);
+}
+
 static void env_release_link(void *arg, void *link)
 {
 	link_release(arg, link);
@@ -144,7 +150,7 @@ static void env_log(void *arg, int level, const char *line)
 
 static int start_verbs(struct roced *roced)
 {
-	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_release_link, env_send_mad,
+	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_hold_link, env_release_link, env_send_mad,
 		env_join_group, env_leave_group, env_map_watch, env_map_forget, env_now_ns, env_log};
 	const struct config *config = &roced->config;
 	struct vd_config vd_config = {
@@ -160,6 +166,7 @@ static int start_verbs(struct roced *roced)
 	};
 	int rc;
 
+	multipath_init(&config->multipath, &vd_config.multipath);
 	rc = fault_start();
 	if (rc != 0)
 		return rc;
@@ -237,7 +244,7 @@ static int start(struct roced *roced)
 	if (rc != 0)
 		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
-		vd_set_port_state(roced->vd, d, roced->ports[roced->config.devices[d].port_index].up);
+		vd_set_port_state(roced->vd, d, device_is_up(roced, d));
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		link_announce(roced, &roced->ports[p]);
 	return 0;

@@ -76,10 +76,8 @@ void main_loop_follow_link(struct roced *roced, struct port *port)
 	log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
 	if (port->up)
 		link_announce(roced, port);
-	for (uint32_t d = 0; d < roced->n_devices; d++) {
-		if (roced->config.devices[d].port_index == port->index)
-			vd_set_port_state(roced->vd, d, port->up);
-	}
+	for (uint32_t d = 0; d < roced->n_devices; d++)
+		vd_set_port_state(roced->vd, d, device_is_up(roced, d));
 }
 
 static void poll_links(struct roced *roced)

@@ -44,7 +44,7 @@ struct port {
 	uint32_t speed_mbps;
 	struct rte_mempool *rx_pool;
 	uint32_t n_addrs;          /* fixed before the workers start */
-	struct port_addr addrs[VD_MAX_DEVICES * VC_MAX_GIDS];
+	struct port_addr addrs[VD_MAX_DEVICES * (VC_MAX_GIDS + (TP_MAX_PLANES - 1) * VD_PLANE_ADDRS)];
 	struct path_neigh *neigh;
 	struct roced *roced;
 };
@@ -140,6 +140,12 @@ void port_memif_dial(struct port *port);
 /* ---- device.c ---- */
 /* Makes the RDMA devices and the ports' address tables. */
 int devices_init(struct roced *roced);
+/* One of its ports is up. */
+bool device_is_up(const struct roced *roced, uint32_t d);
+
+/* ---- multipath.c ---- */
+/* What the configuration says of several paths, as lib/verbs takes it. */
+void multipath_init(const struct config_multipath *config, struct vd_multipath *multipath);
 
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */
@@ -147,6 +153,7 @@ struct link {
 	struct port *port;
 	struct path_neigh_entry *entry;    /* NULL: loop */
 	uint8_t mac[6];                    /* of a loop */
+	struct path_neigh_wait wait;       /* of one that nobody waits for */
 };
 
 int link_init(struct roced *roced);
@@ -155,6 +162,9 @@ void link_fini(struct roced *roced);
 void link_cancel_all(struct roced *roced);
 void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
 	vd_resolved_fn cb, void *cb_arg);
+/* The link of a plane; asks for the neighbour, and does not wait for it. NULL: no memory, or such a network is not there. */
+struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
+	const struct wire_addr *dst);
 void link_release(struct roced *roced, struct link *link);
 void link_send_mad(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
 	const uint8_t mad[VD_MAD_BYTES]);

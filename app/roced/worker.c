@@ -404,11 +404,13 @@ static int make_rings(struct worker *worker)
 	return 0;
 }
 
-/* Most buffers stay free for what arrives, whatever waits for its turn. */
+/* Unless the configuration says it: most buffers stay free for what arrives, whatever waits for its turn. */
 static uint32_t may_be_held(const struct roced *roced)
 {
 	uint32_t least = UINT32_MAX;
 
+	if (roced->config.multipath.max_held != 0)
+		return roced->config.multipath.max_held;
 	for (uint32_t i = 0; i < roced->config.n_ports; i++)
 		least = RTE_MIN(least, roced->config.ports[i].mbufs);
 	return least / 4 / roced->config.n_workers + 1;
@@ -422,6 +424,8 @@ static int make_tp(struct worker *worker)
 		.max_ahs = MAX_AHS,
 		.qpn_base = worker->index << WORKER_QPN_SHIFT,
 		.max_held = may_be_held(worker->roced),
+		.min_rto_ns = (uint64_t)worker->roced->config.multipath.min_rto_us * 1000,
+		.move_on_timeout = worker->roced->config.multipath.move_on_timeout,
 		.seed = worker->roced->seed + worker->index,
 	};
 	struct tp_ops ops = {

@@ -36,6 +36,9 @@
 #define CM_SIDR_REQ_PRIVATE_BYTES 216
 #define CM_SIDR_REP_PRIVATE_BYTES 136
 #define CM_HELLO_BYTES            36
+/* User bytes that leave room for what both ends may agree to (struct cm_ext). */
+#define CM_REQ_EXT_PRIVATE_BYTES  76
+#define CM_REP_EXT_PRIVATE_BYTES  180
 
 /* Service IDs of the IP CM service: port space and port (annex A11). */
 #define CM_PS_TCP 0x0106u
@@ -98,6 +101,16 @@ enum cm_state {
 struct cm;
 struct cm_id;
 
+#define CM_EXT_SACK 0x01u /* selective repeat and spraying: docs/wire.md */
+#define CM_EXT_ALL  CM_EXT_SACK
+
+/* What one side can do beyond the specification, offered in REQ and taken in REP (docs/wire.md). flags 0: nothing. */
+struct cm_ext {
+	uint8_t flags;
+	uint16_t psn_ring;       /* PSNs it takes and sends between the oldest and the newest on their way */
+	uint8_t planes;          /* it has beyond the first; both: the lesser of the two */
+};
+
 /* How MADs and data travel between two ports. */
 struct cm_path {
 	void *dev;               /* the daemon's cookie of the local device */
@@ -134,6 +147,7 @@ struct cm_qp_params {
 	uint32_t remote_qpn;
 	uint32_t rq_psn;             /* first PSN we expect: the starting PSN we sent */
 	uint32_t sq_psn;             /* first PSN we send: the starting PSN of the peer's REQ or REP */
+	struct cm_ext ext;           /* CONNECT_REQUEST: what the peer offers; later: what both have agreed to */
 };
 
 enum cm_event_type {
@@ -158,7 +172,7 @@ struct cm_event {
 	uint32_t reason;             /* REJECTED, SIDR_RESPONSE */
 	const uint8_t *ari;          /* REJECTED: additional reject information */
 	uint8_t ari_bytes;
-	const uint8_t *private_data; /* without the hello; always as long as the message has room for */
+	const uint8_t *private_data; /* without the hello and offers; always as long as the message has room for */
 	uint16_t private_bytes;
 	struct cm_hello hello;       /* *_REQUEST */
 	struct cm_qp_params qp;      /* CONNECT_REQUEST, CONNECT_RESPONSE, ESTABLISHED; path in all */
@@ -249,6 +263,7 @@ struct cm_connect_params {
 	uint8_t rnr_retry_count;     /* 0..7 */
 	uint8_t srq;
 	uint8_t path_mtu;            /* code 1..5 */
+	struct cm_ext ext;           /* offered, if the private data, hello included, leaves room: CM_REQ_EXT_PRIVATE_BYTES */
 	uint16_t private_bytes;      /* <= CM_REQ_PRIVATE_BYTES, less the hello */
 	const uint8_t *private_data;
 };
@@ -265,6 +280,7 @@ struct cm_accept_params {
 	uint8_t flow_control;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
+	struct cm_ext ext;           /* what we do; taken as far as it was offered and there is room: CM_REP_EXT_PRIVATE_BYTES */
 	uint16_t private_bytes;
 	const uint8_t *private_data;
 };

@@ -114,6 +114,8 @@ int cm_connect(
 	fill_req(id, params, &msg.req);
 	cm_msg_private(&msg, cm_hello_put(&msg, &params->hello), params->private_data,
 		params->private_bytes);
+	id->ext = params->ext;
+	cm_ext_put(&msg, &id->ext);
 	cm_set_state(id, CM_REQ_SENT);
 	cm_send_keep(id, &msg);
 	cm_start_retries(id, cm->config.response_timeout_ms, now_ns);
@@ -193,6 +195,8 @@ void cm_rx_rep(
 	const struct wire_cm_rep *rep = &msg->rep;
 	struct cm_id *id = cm_find_local(cm, path, rep->remote_comm_id);
 	struct cm_event ev = {.type = CM_EVENT_CONNECT_RESPONSE};
+	uint8_t private_data[WIRE_CM_PRIVATE_MAX];
+	struct cm_ext theirs;
 	struct cm_id *old;
 
 	if (!id || id->sidr) {
@@ -225,6 +229,8 @@ void cm_rx_rep(
 	cm_set_state(id, CM_REP_RCVD);
 	ev.private_data = msg->private_data;
 	ev.private_bytes = msg->private_bytes;
+	cm_ext_get(msg, private_data, &ev, &theirs);
+	id->qp.ext = cm_ext_common(&id->ext, &theirs);
 	cm_raise(id, &ev);
 }
 

@@ -13,7 +13,7 @@
 
 #include "base_wheel.h"
 #include "cm.h"
-#include "wire_cm.h"
+#include "wire_cm_ext.h"
 
 #define CM_INDEX_BITS 20
 #define CM_MS_NS      1000000ull
@@ -66,6 +66,7 @@ struct cm_id {
 	uint8_t peer_initiator_depth;
 	uint8_t peer_flow_control;
 	struct cm_qp_params qp;
+	struct cm_ext ext; /* active: offered; passive: of the peer's offer */
 	uint8_t mad[CM_MAD_BYTES]; /* last message, to repeat */
 };
 
@@ -167,6 +168,15 @@ uint16_t cm_hello_put(struct wire_cm_msg *msg, const struct cm_hello *hello);
 /* Takes a hello off; sets the private part of *ev. -EPROTO when it should be there and is not
  * right. */
 int cm_hello_get(const struct wire_cm_msg *msg, uint64_t service_id, struct cm_event *ev);
+
+/* cm_ext.c: beyond the specification, behind the consumer's private data */
+
+/* Puts *ext into a REQ or REP whose private data is set; it becomes zero when there is no room. */
+void cm_ext_put(struct wire_cm_msg *msg, struct cm_ext *ext);
+/* Takes the peer's out: when there is one, *ev has a copy of its private data without it in private_data, which has
+ * WIRE_CM_PRIVATE_MAX bytes. */
+void cm_ext_get(const struct wire_cm_msg *msg, uint8_t *private_data, struct cm_event *ev, struct cm_ext *ext);
+struct cm_ext cm_ext_common(const struct cm_ext *own, const struct cm_ext *peer);
 
 /* cm_listen.c */
 

@@ -109,6 +109,7 @@ static void new_req(
 {
 	struct cm_event ev = {.type = CM_EVENT_CONNECT_REQUEST};
 	struct cm_id *listener = cm_find_listener(cm, path, msg->req.service_id);
+	uint8_t private_data[WIRE_CM_PRIVATE_MAX];
 	struct cm_id *id;
 
 	if (!listener && cm_wait_for_listener(cm, path, msg, now_ns))
@@ -129,6 +130,8 @@ static void new_req(
 		return;
 	}
 	take_req(id, path, msg);
+	cm_ext_get(msg, private_data, &ev, &id->ext);
+	id->qp.ext = id->ext;
 	cm_table_add(id);
 	cm_set_state(id, CM_REQ_RCVD);
 	ev.listener = listener;
@@ -197,6 +200,8 @@ int cm_accept(
 	cm_msg_init(&msg, WIRE_CM_REP, id->tid);
 	fill_rep(id, params, &msg.rep);
 	cm_msg_private(&msg, 0, params->private_data, params->private_bytes);
+	id->qp.ext = cm_ext_common(&params->ext, &id->ext);
+	cm_ext_put(&msg, &id->qp.ext);
 	cm_set_state(id, CM_REP_SENT);
 	cm_send_keep(id, &msg);
 	cm_start_retries(id, cm->config.response_timeout_ms, now_ns);

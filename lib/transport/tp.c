@@ -115,27 +115,43 @@ static bool state_takes(enum tp_qp_state state, bool response)
 	return state == TP_QPS_RTR || state == TP_QPS_RTS || state == TP_QPS_SQD || state == TP_QPS_SQE;
 }
 
-/* IBTA annex A17.3.1: only the peer of the address vector may talk to a connected queue pair. */
-static bool from_peer(const struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+static bool is_between(const struct wire_pkt *pkt, const uint8_t *frame, const struct wire_l2l3 *net)
 {
-	const struct wire_l2l3 *net = &qp->attr.av.net;
 	const uint8_t *ip = frame + pkt->l3_off;
 
-	if (pkt->l3_version != qp->attr.av.l3_version)
-		return false;
 	if (pkt->l3_version == 4)
 		return memcmp(ip + 12, net->dst.b + IP4_MAPPED_OFF, 4) == 0 &&
 			memcmp(ip + 16, net->src.b + IP4_MAPPED_OFF, 4) == 0;
 	return memcmp(ip + 8, net->dst.b, 16) == 0 && memcmp(ip + 24, net->src.b, 16) == 0;
 }
 
+/* IBTA annex A17.3.1: only the peer of the address vector, or of one of the planes, may talk to a connected queue pair. */
+static bool from_peer(const struct tp_qp *qp, struct wire_pkt *pkt, const uint8_t *frame)
+{
+	const struct tp_ext *x = qp->ext;
+
+	pkt->plane = 0;
+	if (pkt->l3_version != qp->attr.av.l3_version)
+		return false;
+	if (is_between(pkt, frame, &qp->attr.av.net))
+		return true;
+	for (uint8_t i = 0; x != NULL && i < x->n_planes; i++) {
+		pkt->plane = (uint8_t)(i + 1);
+		if (is_between(pkt, frame, &x->plane[i].net))
+			return true;
+	}
+	return false;
+}
+
 /* The checks that requests and responses share (IBTA vol. 1, 9.6.1), in the order in which Soft-RoCE makes them. */
-static enum base_drop check_header(const struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt, const uint8_t *frame)
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	bool response = wire_op_is(info, WIRE_OP_RESPONSE);
 
 	if (info->service != qp->type->service) {
+		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL && state_takes(qp->attr.state, response))
+			qp->tp->counters.unagreed++;
 		if (info->service == WIRE_SERVICE_CNP || (info->service == WIRE_SERVICE_EXT && qp->ext == NULL))
 			return BASE_DROP_UNSUPPORTED;
 		if (info->service != WIRE_SERVICE_EXT)
@@ -186,7 +202,7 @@ static void rx_answer(struct tp_qp *qp, struct rte_mbuf *m)
 
 static void rx_one(struct tp *tp, struct rte_mbuf *m)
 {
-	const struct wire_pkt *pkt = TP_PKT(m);
+	struct wire_pkt *pkt = TP_PKT(m);
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct tp_qp *qp = tp_qp_find(tp, pkt->dqpn);
 	enum base_drop drop = BASE_DROP_QPN;

@@ -25,7 +25,10 @@
 #define TP_PKT(m) ((struct wire_pkt *)rte_mbuf_to_priv(m))
 
 #define TP_MAX_REORDER_PKTS 1023
+#define TP_MAX_PLANES       4
+#define TP_EXT_PSN_RING     256 /* TP_EXT_SACK: PSNs that may be between the oldest and the newest on their way */
 
+struct cc_config;
 struct path_sched_config;
 struct tp;
 struct tp_qp;
@@ -90,6 +93,9 @@ struct tp_config {
 	/* TP_EXT_SACK: a packet is not taken as lost by time alone before this; for peers that answer with delay. 0: only
 	 * what the measured round trips say, 100 us at least. */
 	uint64_t min_rto_ns;
+	/* Without TP_EXT_SACK: a queue pair whose peer does not answer sends again from another UDP source port, so by another
+	 * path. Reliable services only. */
+	bool move_on_timeout;
 	uint64_t seed;            /* for generation bits and the like */
 };
 
@@ -100,6 +106,9 @@ struct tp_counters {
 	uint64_t cut_messages;    /* UC: begun to arrive and given up */
 	uint64_t reordered;       /* packets that came before their turn and were kept */
 	uint64_t probes;          /* copies sent to learn whether a path works again */
+	uint64_t sacks_sent, sacks_received;
+	uint64_t moves;           /* of queue pairs to another UDP source port, by move_on_timeout */
+	uint64_t unagreed;        /* packets of TP_EXT_SACK at a queue pair without it, or the other way round */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
@@ -253,7 +262,7 @@ enum tp_qp_mask {
 	TP_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	TP_QP_CAP = 1 << 19,
 	TP_QP_DEST_QPN = 1 << 20,
-	TP_QP_EXT = 1 << 30,      /* ext and sched; optional to RTR */
+	TP_QP_EXT = 1 << 30,      /* ext, sched and cc; optional to RTR */
 };
 
 struct tp_qp_attr {
@@ -275,6 +284,13 @@ struct tp_qp_attr {
 	/* How paths are chosen, and from how many: checked, without keep_order, and there until the queue pair is reset or
 	 * destroyed. NULL: path_sched_config_default(). */
 	const struct path_sched_config *sched;
+	/* How much may be on its way: checked, and there as long. NULL: the window that go-back-N has too. */
+	const struct cc_config *cc;
+	/* More address vectors between the same two devices, from other ports and addresses (planes) and of av's IP version,
+	 * TP_MAX_PLANES - 1 at most; copied. Entropy value i takes plane i modulo (1 + n_planes), av being plane 0. What
+	 * their links point to has to stay until the queue pair is reset or destroyed. Not in what tp_qp_query() gives. */
+	const struct tp_av *planes;
+	uint32_t n_planes;
 	bool sq_draining;         /* query only */
 };
 
@@ -284,6 +300,8 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp
  * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
  * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+/* The peer has not agreed to what TP_QP_EXT said: goes on without, from what is not acknowledged. */
+void tp_qp_plain(struct tp *tp, struct tp_qp *qp);
 void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr);
 /* Frees it without completions. */
 void tp_qp_destroy(struct tp *tp, struct tp_qp *qp);

@@ -46,6 +46,14 @@ static void count_nak(struct tp *tp, uint8_t syndrome)
 		tp->counters.other_naks_sent++;
 }
 
+static void route(struct tp_qp *qp, struct wire_pkt *pkt)
+{
+	if (qp->ext != NULL)
+		tp_ev_route_answer(qp->ext, pkt);
+	else
+		pkt->udp_sport = tp_moved_port(qp->attr.av.udp_sport, qp->resp.moves);
+}
+
 static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 {
 	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, WIRE_RC_ACK), psn);
@@ -54,6 +62,7 @@ static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 		return false;
 	TP_PKT(m)->syndrome = syndrome;
 	TP_PKT(m)->msn = qp->resp.msn;
+	route(qp, TP_PKT(m));
 	tp_pkt_send(qp, m, NULL, 0);
 	count_nak(qp->tp, syndrome);
 	return true;
@@ -93,8 +102,7 @@ static bool send_atomic(struct tp_qp *qp, struct tp_saved *saved)
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
 	TP_PKT(m)->atomic_orig = saved->orig;
-	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+	route(qp, TP_PKT(m));
 	tp_pkt_send(qp, m, NULL, 0);
 	tp_answer_cancel(qp, saved);
 	return true;
@@ -117,8 +125,7 @@ static bool send_read_piece(struct tp_qp *qp, struct tp_saved *saved, const uint
 		return false;
 	TP_PKT(m)->syndrome = TP_SYN_ACK;
 	TP_PKT(m)->msn = saved->replay ? qp->resp.msn : saved->msn;
-	if (qp->ext != NULL)
-		TP_PKT(m)->udp_sport = tp_ev_answer_port(qp->ext);
+	route(qp, TP_PKT(m));
 	tp_pkt_send(qp, m, data, bytes);
 	saved->a_next++;
 	if (last)

@@ -5,6 +5,7 @@
  * (1 - 2^8) is 1 modulo 2^14. EV 0 has the port that the queue pair has without EVs.
  */
 #include "tp_ext.h"
+#include "tp_recovery.h"
 
 #define PORT_BASE    0xc000u
 #define PORT_MASK    0x3fffu
@@ -17,6 +18,12 @@
 uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev)
 {
 	return (uint16_t)(PORT_BASE | ((x->port0 + ev * STRIDE) & PORT_MASK));
+}
+
+void tp_ev_route(const struct tp_ext *x, struct wire_pkt *pkt, uint8_t ev)
+{
+	pkt->udp_sport = tp_ev_port(x, ev);
+	pkt->plane = (uint8_t)(ev % (1 + x->n_planes));
 }
 
 uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port)
@@ -45,17 +52,18 @@ uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but)
 	return ev;
 }
 
-/* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead. */
-uint16_t tp_ev_answer_port(struct tp_ext *x)
+/* Answers are not acknowledged, so nothing is learnt by them: they go round over all that is not dead, but on the plane
+ * that the latest request came by, which works; who misses an answer asks for it again by another one. */
+void tp_ev_route_answer(struct tp_ext *x, struct wire_pkt *pkt)
 {
-	uint8_t n = x->sched.config->n_evs;
+	uint8_t n = x->sched.config->n_evs, planes = (uint8_t)(1 + x->n_planes);
 
 	for (uint8_t i = 0; i < n; i++) {
 		x->answer_ev = (uint8_t)(x->answer_ev + 1 < n ? x->answer_ev + 1 : 0);
-		if (path_sched_alive(&x->sched, x->answer_ev))
+		if (path_sched_alive(&x->sched, x->answer_ev) && x->answer_ev % planes == x->rx_plane)
 			break;
 	}
-	return tp_ev_port(x, x->answer_ev);
+	tp_ev_route(x, pkt, x->answer_ev);
 }
 
 /* The largest round trip of the last one or two periods: slow paths are used seldom, so it must not fade by what
@@ -96,6 +104,7 @@ void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_
 		x->qp->req.hold.wait_ns = RTE_MAX(x->qp->init.reorder_ns, (uint64_t)x->slow_ns * 3 / 2);
 	}
 	path_sched_acked(&x->sched, ev, marked, (uint32_t)rtt_ns, now_ns);
+	tp_recovery_acked(x->qp, (uint32_t)rtt_ns, marked, tp_ev_congested(x, ev));
 }
 
 uint64_t tp_ev_guard_ns(const struct tp_ext *x, uint8_t ev, bool many)

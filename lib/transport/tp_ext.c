@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tp_hold.h"
 
@@ -25,6 +26,15 @@ void tp_ext_free(struct tp_qp *qp)
 	free(qp->ext_memory);
 }
 
+void tp_ext_planes(struct tp_qp *qp, const struct tp_qp_attr *attr)
+{
+	struct tp_ext *x = qp->ext_memory;
+
+	x->n_planes = (uint8_t)attr->n_planes;
+	if (attr->n_planes != 0)
+		memcpy(x->plane, attr->planes, attr->n_planes * sizeof(attr->planes[0]));
+}
+
 /* Queue pairs of one peer begin on different EVs. */
 static uint64_t seed_of(const struct tp_qp *qp)
 {
@@ -38,16 +48,29 @@ void tp_ext_start(struct tp_qp *qp)
 
 	path_sched_init(&x->sched, sched, seed_of(qp));
 	x->port0 = qp->attr.av.udp_sport & EPHEMERAL_MASK;
-	x->answer_ev = 0;
+	x->answer_ev = x->rx_plane = 0;
 	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
 	x->slow_until_ns = 0;
 	x->n_echo = 0;
 	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
 		x->replay[i].queued = false;
 	qp->ext = x;
+	x->cc.config = NULL;
+	if (qp->attr.cc != NULL)
+		cc_init(&x->cc, qp->attr.cc);
 	tp_sr_reset(qp);
 	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, UINT64_MAX);
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
+}
+
+void tp_qp_plain(struct tp *tp, struct tp_qp *qp)
+{
+	(void)tp;
+	if (qp->ext == NULL)
+		return;
+	/* What is outstanding is for the ACK timer, which runs. */
+	tp_ext_stop(qp);
+	tp_activate(qp);
 }
 
 void tp_ext_stop(struct tp_qp *qp)
@@ -55,6 +78,7 @@ void tp_ext_stop(struct tp_qp *qp)
 	if (qp->ext == NULL)
 		return;
 	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	qp->ext->n_planes = 0;
 	qp->ext = NULL;
 	tp_hold_limit(&qp->resp.hold, qp->init.reorder_pkts, qp->init.reorder_ns);
 	tp_hold_limit(&qp->req.hold, qp->init.reorder_pkts, qp->init.reorder_ns);

@@ -13,7 +13,7 @@
 
 #include "tp_internal.h"
 
-#define TP_SR_RING      256u                         /* PSNs that may be between the oldest and the newest */
+#define TP_SR_RING      ((uint32_t)TP_EXT_PSN_RING)  /* PSNs that may be between the oldest and the newest */
 #define TP_SR_SPAN      (TP_SR_RING - TP_READ_PKTS)  /* a READ request may begin up to here */
 #define TP_SR_NONE      0xffffu
 #define TP_SR_PASSED    5                            /* later packets that make one suspect, whatever their paths */
@@ -47,6 +47,7 @@ struct tp_sr_list {
 struct tp_echo {
 	uint32_t psn;
 	uint16_t udp_sport;
+	uint8_t plane;
 	bool marked;
 };
 
@@ -56,7 +57,10 @@ struct tp_ext {
 	/* paths */
 	struct path_sched sched;
 	uint16_t port0;          /* of EV 0, its lower 14 bits */
+	uint8_t n_planes;        /* beyond the queue pair's own address vector */
+	struct tp_av plane[TP_MAX_PLANES - 1];
 	uint8_t answer_ev;       /* of the latest answer */
+	uint8_t rx_plane;        /* of the latest request */
 	uint8_t probe_ev;        /* PATH_SCHED_NO_EV, unless a copy is being sent there */
 	uint64_t last_send_ns;
 	uint32_t srtt_ns;
@@ -65,6 +69,7 @@ struct tp_ext {
 	uint64_t slow_until_ns;
 
 	/* requester */
+	struct cc cc;            /* its config is NULL without one */
 	struct tp_sr_pkt pkt[TP_SR_RING];
 	uint64_t open[TP_SR_RING / 64]; /* bit: SENT or LOST */
 	struct tp_sr_list sent, lost, on_ev[PATH_SCHED_MAX_EVS];
@@ -89,6 +94,8 @@ struct tp_ext {
 /* Takes the memory for what a queue pair may agree to. 0 or -ENOMEM. */
 int tp_ext_init(struct tp_qp *qp);
 void tp_ext_free(struct tp_qp *qp);
+/* Notes the planes of an agreement. */
+void tp_ext_planes(struct tp_qp *qp, const struct tp_qp_attr *attr);
 /* The peer has agreed: RTR. */
 void tp_ext_start(struct tp_qp *qp);
 /* Back to what the specification has: RESET. */
@@ -96,12 +103,14 @@ void tp_ext_stop(struct tp_qp *qp);
 
 /* tp_ev.c */
 uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev);
+/* The packet goes by ev: its port and its plane. */
+void tp_ev_route(const struct tp_ext *x, struct wire_pkt *pkt, uint8_t ev);
 /* PATH_SCHED_NO_EV: the port stands for none. */
 uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port);
 /* EV for a packet of wr; another one than `but`, if there is one. */
 uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but);
-/* UDP source port of an answer. */
-uint16_t tp_ev_answer_port(struct tp_ext *x);
+/* An answer goes by the next EV in turn. */
+void tp_ev_route_answer(struct tp_ext *x, struct wire_pkt *pkt);
 /* What an acknowledgement tells of a path: ev is that of its packet, e what is known of its PSN. */
 void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked);
 /* How old a packet on ev must be to be taken as lost because others have come: many, more than a window, or a few. */

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "base_psn.h"
+#include "cc.h"
 #include "path_sched.h"
 #include "tp.h"
 
@@ -107,6 +108,7 @@ struct tp_req {
 	bool gap_taken;
 	uint8_t retry_left, rnr_left;
 	uint8_t timeouts;        /* of the ACK timer in a row */
+	uint8_t moves;           /* to other UDP source ports: tp_moved_port() */
 	bool rnr_wait;
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
@@ -147,6 +149,8 @@ struct tp_resp {
 	uint8_t fail_event;      /* enum tp_event to tell with it */
 	bool have_recv;
 	uint8_t nak_syndrome;
+	uint8_t moves;           /* as in struct tp_req, of answers */
+	uint16_t peer_port;      /* UDP source port of the latest new request */
 	uint16_t fail_status;    /* of the receive work request in progress */
 	uint32_t nak_psn;
 	uint32_t since_ack;
@@ -448,6 +452,12 @@ void tp_uc_gave_up(struct tp_qp *qp);
 /* tp_ud.c */
 uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
 void tp_ud_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+
+/* The UDP source port after so many moves of a queue pair; like those of entropy values (tp_ev.c). */
+static inline uint16_t tp_moved_port(uint16_t port, uint8_t moves)
+{
+	return moves == 0 ? port : (uint16_t)(0xc000u | ((port + moves * 257u) & 0x3fffu));
+}
 
 /* tp_answer.c */
 /* Forgets answers and acknowledgements that wait. */

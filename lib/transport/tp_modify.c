@@ -140,6 +140,14 @@ static bool ext_ok(const struct tp_qp *qp, const struct tp_qp_attr *attr)
 {
 	if ((attr->ext & ~qp->init.ext) != 0)
 		return false;
+	if (attr->n_planes >= TP_MAX_PLANES || (attr->n_planes != 0 && attr->planes == NULL))
+		return false;
+	for (uint32_t i = 0; i < attr->n_planes; i++) {
+		if (attr->planes[i].l3_version != attr->av.l3_version)
+			return false;
+	}
+	if (attr->cc != NULL && cc_config_check(attr->cc) != 0)
+		return false;
 	return attr->sched == NULL || (path_sched_config_check(attr->sched) == 0 && !attr->sched->keep_order);
 }
 

@@ -176,7 +176,9 @@ enum tp_verdict tp_msg_execute(struct tp_request *r)
 
 	if (verdict == TP_V_OK && wire_op_is(r->info, WIRE_OP_END))
 		verdict = end_message(r);
-	if (verdict == TP_V_OK)
-		r->qp->resp.epsn = base_psn_add(r->qp->resp.epsn, 1);
-	return verdict;
+	if (verdict != TP_V_OK)
+		return verdict;
+	r->qp->resp.epsn = base_psn_add(r->qp->resp.epsn, 1);
+	r->qp->resp.peer_port = r->pkt->udp_sport;
+	return TP_V_OK;
 }

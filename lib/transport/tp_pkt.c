@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets on their way out: headers, payload copied once, ICRC made while the bytes are in cache. */
-#include "tp_internal.h"
+#include "tp_ext.h"
 #include "wire_icrc.h"
 
 #define IP_DONT_FRAGMENT 0x4000
@@ -66,5 +66,15 @@ struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
 
 void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)
 {
-	tp_pkt_send_to(qp, &qp->attr.av, m, payload, bytes);
+	struct wire_pkt *pkt = TP_PKT(m);
+	const struct tp_av *av = &qp->attr.av;
+
+	if (pkt->plane != 0) {
+		av = &qp->ext->plane[pkt->plane - 1];
+		pkt->has_vlan = av->net.has_vlan;
+		pkt->vlan_tci = av->net.vlan_tci;
+		pkt->tos = av->tos;
+		pkt->ttl = av->ttl;
+	}
+	tp_pkt_send_to(qp, av, m, payload, bytes);
 }

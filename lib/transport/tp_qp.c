@@ -203,6 +203,7 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
 	COPY(TP_QP_EXT, ext);
 	COPY(TP_QP_EXT, sched);
+	COPY(TP_QP_EXT, cc);
 #undef COPY
 	to->rq_psn &= BASE_PSN_MASK;
 	to->sq_psn &= BASE_PSN_MASK;
@@ -277,6 +278,8 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 	if (qp->attr.state == TP_QPS_ERR)
 		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
+	if ((mask & TP_QP_EXT) != 0 && attr->ext != 0)
+		tp_ext_planes(qp, attr);
 	enter(qp, qp->attr.state, next);
 	return 0;
 }

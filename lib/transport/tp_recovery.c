@@ -7,6 +7,8 @@
 #define ACK_BACKOFF_MAX     2    /* as a power of two */
 #define WINDOW_START        32
 #define WINDOW_MIN          4
+#define CUT_MARK            2    /* by 1/4 */
+#define CUT_LOSS            1    /* by 1/2 */
 
 /* IBTA vol. 1, table 46, in units of 10 us. */
 static const uint32_t rnr_10us[32] = {
@@ -21,6 +23,20 @@ uint64_t tp_recovery_rnr_ns(uint8_t code)
 
 /* ---- window ---- */
 
+/* Whether a congestion controller has the window. */
+static bool controlled(const struct tp_qp *qp)
+{
+	return qp->ext != NULL && qp->ext->cc.config != NULL;
+}
+
+static void window_take(struct tp_qp *qp)
+{
+	const struct cc *cc = &qp->ext->cc;
+	uint32_t pkts = cc_window_bytes(cc) / cc->config->packet_bytes;
+
+	qp->req.window = tp_min(RTE_MAX(pkts, 1u), qp->tp->config.window_pkts);
+}
+
 /*
  * Go-back-N sends a whole window for one lost packet, so on a path that loses by overflow a fixed window feeds
  * the overflow. Additive increase, multiplicative decrease (RFC 5681, in packets) keeps it off. A congestion
@@ -34,6 +50,8 @@ static void window_reset(struct tp_qp *qp)
 	req->window = tp_min(WINDOW_START, req->window_goal);
 	req->window_part = 0;
 	req->window_una = req->una;
+	if (controlled(qp))
+		window_take(qp);
 }
 
 static void window_grow(struct tp_qp *qp)
@@ -42,6 +60,8 @@ static void window_grow(struct tp_qp *qp)
 	uint32_t max = qp->tp->config.window_pkts;
 	uint32_t acked = tp_min(tp_psn_dist(req->una, req->window_una), req->window);
 
+	if (controlled(qp))
+		return;
 	req->window_una = req->una;
 	if (req->window < req->window_goal) {
 		req->window = tp_min(req->window + acked, req->window_goal);
@@ -58,6 +78,8 @@ static void window_shrink(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 
+	if (controlled(qp))
+		return;
 	req->window_goal = tp_min(RTE_MAX(req->window / 2, (uint32_t)WINDOW_MIN), qp->tp->config.window_pkts);
 	req->window = req->window_goal;
 	req->window_part = 0;
@@ -68,7 +90,7 @@ static void window_shrink(struct tp_qp *qp)
  * One lost packet costs one packet with selective repeat, so a loss alone is no reason to send less: only if there is a
  * queue as well. Else a path that loses one packet in a hundred for other reasons would have a window of a dozen.
  */
-void tp_recovery_congested(struct tp_qp *qp, enum tp_cut cut)
+static void window_cut(struct tp_qp *qp, uint32_t shift)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_ext *x = qp->ext;
@@ -76,11 +98,38 @@ void tp_recovery_congested(struct tp_qp *qp, enum tp_cut cut)
 	if (qp->tp->now_ns - x->cut_ns < x->srtt_ns)
 		return;
 	x->cut_ns = qp->tp->now_ns;
-	req->window_goal = RTE_MAX(req->window - (req->window >> cut), (uint32_t)WINDOW_MIN);
+	req->window_goal = RTE_MAX(req->window - (req->window >> shift), (uint32_t)WINDOW_MIN);
 	req->window_goal = tp_min(req->window_goal, qp->tp->config.window_pkts);
 	req->window = req->window_goal;
 	req->window_part = 0;
 	req->window_una = req->una;
+}
+
+void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queued)
+{
+	if (!controlled(qp)) {
+		if (marked && queued)
+			window_cut(qp, CUT_MARK);
+		return;
+	}
+	cc_acked(&qp->ext->cc, &(struct cc_ack){
+		.now_ns = qp->tp->now_ns,
+		.rtt_ns = rtt_ns,
+		.bytes = qp->ext->cc.config->packet_bytes,
+		.marked = marked,
+	});
+	window_take(qp);
+}
+
+void tp_recovery_lost(struct tp_qp *qp, bool queued)
+{
+	if (!controlled(qp)) {
+		if (queued)
+			window_cut(qp, CUT_LOSS);
+		return;
+	}
+	cc_lost(&qp->ext->cc, qp->ext->cc.config->packet_bytes, queued, qp->tp->now_ns);
+	window_take(qp);
 }
 
 /* ---- going back ---- */
@@ -137,6 +186,15 @@ static void set_deadline(struct tp_qp *qp)
 		base_timer_start(&tp->wheel, &req->ack_timer, req->deadline_ns);
 }
 
+/* All that is outstanding is sent again, so another path keeps the order. */
+static void move(struct tp_qp *qp)
+{
+	if (!qp->tp->config.move_on_timeout || qp->ext != NULL)
+		return;
+	qp->req.moves++;
+	qp->tp->counters.moves++;
+}
+
 static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 {
 	struct tp_qp *qp = arg;
@@ -150,6 +208,7 @@ static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 	}
 	qp->tp->counters.ack_timeouts++;
 	qp->req.gap_taken = false;
+	move(qp);
 	if (qp->req.timeouts < ACK_BACKOFF_MAX)
 		qp->req.timeouts++;
 	set_deadline(qp);
@@ -215,6 +274,11 @@ void tp_recovery_sent(struct tp_qp *qp)
 
 void tp_recovery_seq_nak(struct tp_qp *qp)
 {
+	/* Who has agreed to take packets in any order never sends one. */
+	if (qp->ext != NULL) {
+		qp->tp->counters.unagreed++;
+		tp_ext_stop(qp);
+	}
 	/* A repeated NAK finds the queue pair gone back already and not yet sending. */
 	if (!qp->req.rnr_wait && qp->req.snd_psn != qp->req.una)
 		retry(qp);

@@ -20,9 +20,9 @@ void tp_recovery_seq_nak(struct tp_qp *qp);
 void tp_recovery_gap(struct tp_qp *qp);
 /* RNR NAK for una with its timer code. */
 void tp_recovery_rnr(struct tp_qp *qp, uint8_t code);
-/* TP_EXT_SACK: a path shows congestion by a mark or by a loss; the window is lowered, once a round trip at most. */
-enum tp_cut { TP_CUT_MARK = 2, TP_CUT_LOSS = 1 };   /* by 1/2^n */
-void tp_recovery_congested(struct tp_qp *qp, enum tp_cut cut);
+/* TP_EXT_SACK: a packet has arrived, rtt_ns after it was sent (0: unknown); or is lost. queued: its path shows a queue. */
+void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queued);
+void tp_recovery_lost(struct tp_qp *qp, bool queued);
 /* Stops all timers. */
 void tp_recovery_stop(struct tp_qp *qp);
 /* RNR timer code (table 46) as time. */

@@ -67,6 +67,7 @@ void tp_req_reset(struct tp_qp *qp)
 	req->since_ackreq = 0;
 	req->rd_out = 0;
 	req->drain_told = false;
+	req->moves = 0;
 	tp_hold_clear(&req->hold, psn);
 }
 
@@ -285,6 +286,14 @@ uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
 	return (uint8_t)((uint32_t)qp->type->service << SERVICE_SHIFT | rc_opcode);
 }
 
+static void choose_path(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
+{
+	if (qp->ext != NULL)
+		tp_sr_stamp(qp, pkt, end);
+	else
+		pkt->udp_sport = tp_moved_port(qp->attr.av.udp_sport, qp->req.moves);
+}
+
 /* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for
  * all of a long one at once would flood receive rings that lose what they cannot hold: the window is ours to keep. */
 static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
@@ -314,8 +323,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
 	} else if (wqe->opcode == TP_WR_FETCH_ADD) {
 		pkt->swap_add = wqe->atomic.compare_add;
 	}
-	if (qp->ext != NULL)
-		tp_sr_stamp(qp, pkt, end);
+	choose_path(qp, pkt, end);
 	tp_pkt_send(qp, m, payload, n_payload);
 	if (off % (TP_READ_PKTS * qp->mtu) != 0)
 		swr->asked_psn = req->snd_psn;
@@ -362,8 +370,7 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
 	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
-	if (qp->ext != NULL)
-		tp_sr_stamp(qp, pkt, base_psn_add(psn, 1));
+	choose_path(qp, pkt, base_psn_add(psn, 1));
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;

@@ -172,6 +172,7 @@ static struct tp_saved *save(struct tp_request *r, enum tp_saved_kind kind, uint
 	saved->va = r->pkt->va;
 	saved->bytes = bytes;
 	resp->epsn = base_psn_add(resp->epsn, n_psn);
+	resp->peer_port = r->pkt->udp_sport;
 	return saved;
 }
 
@@ -272,12 +273,27 @@ static struct tp_saved *find_saved(struct tp_request *r)
 	return NULL;
 }
 
+/* A peer that asks again by another path may not hear us, so answers move too; never from under those on their way. */
+static void follow(struct tp_request *r)
+{
+	struct tp_resp *resp = &r->qp->resp;
+	struct tp *tp = r->qp->tp;
+
+	if (!tp->config.move_on_timeout || r->qp->ext != NULL || r->pkt->udp_sport == resp->peer_port ||
+		!TAILQ_EMPTY(&resp->answers))
+		return;
+	resp->peer_port = r->pkt->udp_sport;
+	resp->moves++;
+	tp->counters.moves++;
+}
+
 static void handle_duplicate(struct tp_request *r)
 {
 	struct tp *tp = r->qp->tp;
 	struct tp_saved *saved;
 
 	tp->counters.duplicates++;
+	follow(r);
 	if (wire_op_is(r->info, WIRE_OP_SEND | WIRE_OP_WRITE)) {
 		r->qp->resp.ack_pending = true;
 		return;

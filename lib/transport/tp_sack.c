@@ -24,6 +24,7 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 
 	if (x == NULL || !answering(qp))
 		return;
+	x->rx_plane = pkt->plane;
 	if (x->n_echo == TP_SACK_ECHOES && tp_mem_flush_for(qp) == 0)
 		tp_sack_send(qp);
 	if (x->n_echo == TP_SACK_ECHOES) {
@@ -33,6 +34,7 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 	x->echo[x->n_echo++] = (struct tp_echo){
 		.psn = pkt->psn,
 		.udp_sport = pkt->udp_sport,
+		.plane = pkt->plane,
 		.marked = (pkt->tos & ECN_MASK) == ECN_CE,
 	};
 }
@@ -67,6 +69,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 		return false;
 	pkt = TP_PKT(m);
 	pkt->udp_sport = echo->udp_sport;
+	pkt->plane = echo->plane;
 	pkt->syndrome = TP_SYN_ACK;
 	pkt->msn = resp->msn;
 	pkt->sack_map = map_of(&resp->hold, base_psn_add(resp->epsn, 1 + block * WIRE_SACK_BLOCK_PSNS));
@@ -76,6 +79,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 	if (!taken)
 		pkt->sack_echo |= WIRE_SACK_REFUSED;
 	tp_pkt_send(qp, m, NULL, 0);
+	qp->tp->counters.sacks_sent++;
 	return true;
 }
 

@@ -39,7 +39,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	struct tp_sr_pkt *e = &x->pkt[i];
 
 	if (x->probe_ev != PATH_SCHED_NO_EV) {
-		pkt->udp_sport = tp_ev_port(x, x->probe_ev);
+		tp_ev_route(x, pkt, x->probe_ev);
 		return;
 	}
 	if (e->state == TP_SR_LOST) {
@@ -57,7 +57,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	e->passed = 0;
 	e->seq = ++x->seq;
 	e->sent_ns = qp->tp->now_ns;
-	pkt->udp_sport = tp_ev_port(x, e->ev);
+	tp_ev_route(x, pkt, e->ev);
 	tp_ring_sent(x, i);
 }
 
@@ -148,8 +148,7 @@ void tp_sr_lost(struct tp_ext *x, uint16_t i)
 	uint8_t ev = x->pkt[i].ev;
 
 	tp_ring_lost(x, i);
-	if (tp_ev_congested(x, ev))
-		tp_recovery_congested(x->qp, TP_CUT_LOSS);
+	tp_recovery_lost(x->qp, tp_ev_congested(x, ev));
 }
 
 static void lost_on_way(struct tp_ext *x, uint16_t i)
@@ -268,8 +267,6 @@ static void take_echo(struct tp_ext *x, const struct wire_pkt *pkt)
 	const struct tp_sr_pkt *e = tp_sr_at(x, psn);
 
 	tp_ev_echo(x, ev, e, psn, marked);
-	if (marked && ev != PATH_SCHED_NO_EV && tp_ev_congested(x, ev))
-		tp_recovery_congested(x->qp, TP_CUT_MARK);
 	if ((pkt->sack_echo & WIRE_SACK_REFUSED) == 0)
 		arrived(x, psn, e->ev == ev);
 }
@@ -305,6 +302,7 @@ void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt)
 		tp_drop(qp->tp, drop);
 		return;
 	}
+	qp->tp->counters.sacks_received++;
 	take_echo(x, pkt);
 	take_map(x, pkt);
 	take_cum(qp, base_psn_add(pkt->psn, 1));

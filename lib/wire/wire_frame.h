@@ -99,6 +99,7 @@ struct wire_pkt {
 	uint16_t ip_id;          /* IPv4 identification */
 	uint16_t ip_frag;        /* IPv4 flags and fragment offset, as 16 bits */
 	uint16_t udp_csum;       /* as received */
+	uint8_t plane;           /* the transport's: which address vector of the queue pair; not on the wire */
 };
 
 /* Parses a contiguous frame of n bytes. Checks structure only (lengths, versions, IPv4 checksum, known

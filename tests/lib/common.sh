@@ -225,7 +225,7 @@ af_packet_device() {
 
 # roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format.
 # A suite may set EAL_ARGS and WORKERS (list entries), PORT_KEYS, DEVICE_KEYS and CONTROL_KEYS (settings) to have others,
-# and MORE (whole groups).
+# MORE_PORTS (list entries, a comma in front) and MORE (whole groups).
 roced_config() {
 	local name=$1 device=$2 mtu=$3 port_mtu=$4 list=
 	shift 4
@@ -235,7 +235,7 @@ roced_config() {
 		eal = { args = [${EAL_ARGS:-"\"--no-huge\", \"-m\", \"512\""}]; };
 		control = { socket = "$tmp_dir/$name.sock"; ${CONTROL_KEYS:-} };
 		workers = ( ${WORKERS:-"{ lcore = 1; cpus = \"0-1\"; rx = ( { port = \"p0\"; queue = 0; } ); }"} );
-		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; ${PORT_KEYS:-} } );
+		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; ${PORT_KEYS:-} }${MORE_PORTS:-} );
 		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; ${DEVICE_KEYS:-} } );
 		${MORE:-}
 	END

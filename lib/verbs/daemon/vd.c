@@ -274,6 +274,7 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	(void)snprintf(vd->socket_path, sizeof(vd->socket_path), "%s", config->socket_path);
 	vd->n_workers = config->n_workers;
 	vd->n_devices = config->n_devices;
+	vd->multipath = config->multipath;
 	memcpy(vd->devices, config->devices, config->n_devices * sizeof(vd->devices[0]));
 	for (uint32_t i = 0; i < vd->n_devices; i++)
 		vd->port_up[i] = true;

@@ -17,12 +17,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "path_sched.h"
 #include "tp.h"
 #include "verbs_contract.h"
 #include "wire_frame.h"
 
 #define VD_MAX_DEVICES 8
 #define VD_MAX_WORKERS 64
+#define VD_MAX_PEERS   64
+#define VD_PLANE_ADDRS 4
 #define VD_MAD_BYTES   256
 
 struct vd;
@@ -31,6 +34,16 @@ struct vd_worker;
 struct vd_gid {
 	struct wire_addr addr;    /* IPv4 as ::ffff:a.b.c.d; all zero: an empty entry */
 	uint32_t prefix_len;      /* 0..32 for IPv4, 0..128 for IPv6: what is on link */
+};
+
+/* Another port of a device, in a network of its own. Its addresses have the host part and the prefix length of one of the
+ * device's, and so do its peers'. */
+struct vd_plane {
+	uint8_t mac[6];
+	bool has_vlan;
+	uint16_t vlan_tci;
+	uint32_t n_addrs;
+	struct vd_gid addrs[VD_PLANE_ADDRS];
 };
 
 /* One RDMA device = one address set on one port. */
@@ -45,9 +58,20 @@ struct vd_device {
 	uint32_t speed_mbps;
 	uint32_t reorder_pkts;             /* as in struct tp_qp_init */
 	uint64_t reorder_ns;
+	bool multipath;                    /* reliable connections may do what struct vd_multipath says */
+	uint32_t n_planes;                 /* beyond the port itself */
+	struct vd_plane planes[TP_MAX_PLANES - 1];
 	uint32_t n_gids;
 	struct vd_gid gids[VC_MAX_GIDS];   /* index 0: the fe80 link-local address */
 	bool has_gw4, has_gw6;             /* an off-link destination is reachable */
+};
+
+/* Selective repeat and spraying over several paths, with peers that do so too: docs/multipath.md. */
+struct vd_multipath {
+	bool negotiate;                    /* connection management offers it, and takes such offers */
+	uint32_t n_peers;
+	struct vd_gid peers[VD_MAX_PEERS]; /* networks whose hosts do it on connections made without CM */
+	struct path_sched_config sched;    /* checked, without keep_order; n_evs 0: the default */
 };
 
 struct vd_limits {                         /* 0: the default */
@@ -104,6 +128,7 @@ struct vd_config {                         /* copied by vd_create() */
 	uint32_t n_workers;
 	uint32_t n_devices;
 	const struct vd_device *devices;
+	struct vd_multipath multipath;
 	uint64_t seed;                     /* for communication ids and starting PSNs */
 };
 
@@ -123,6 +148,10 @@ struct vd_env {
 	 * Failures: -EHOSTUNREACH (no answer), -ENETUNREACH (no route). */
 	void (*resolve)(void *arg, uint32_t device, const struct wire_addr *src,
 		const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
+	/* The same from an address of one of the device's planes, without waiting for the neighbour: until it is known, what is
+	 * sent is dropped. NULL: no memory, or such a network is not there. */
+	void *(*hold_link)(void *arg, uint32_t device, uint32_t plane, const struct wire_addr *src,
+		const struct wire_addr *dst);
 	/* Gives back a link; no transport object refers to it any more. */
 	void (*release_link)(void *arg, void *link);
 	/* Sends a MAD from QP 1 of src to QP 1 of dst (resolves dst itself; losing it is fine). */
@@ -159,6 +188,10 @@ struct vd_stats {
 	uint64_t requests, bad_requests, refused_sessions;
 	uint64_t at_limit;        /* requests refused at a limit of a client or a user */
 	uint64_t bad_wqes, bad_indices, cq_overflows, copy_faults, events_lost;
+	uint64_t multipath_offered;            /* requests for a connection that offered it */
+	uint64_t multipath_agreed, multipath_listed; /* queue pairs that do it: by the CM, by configuration */
+	uint64_t multipath_left;               /* of these: had to give it up, there was no room for the answer */
+	uint64_t multipath_mismatches;         /* connections that agreed to it whose queue pair does not do it */
 };
 
 /* Makes the socket and all tables. On success *vd is set. Negative errno otherwise: -EADDRINUSE (another

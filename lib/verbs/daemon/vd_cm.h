@@ -89,6 +89,12 @@ static inline bool vd_cm_is_datagram(const struct vd_cm_id *id)
 	return id->ps == VC_PS_UDP || id->qp_type == IBV_QPT_UD;
 }
 
+/* ---- vd_multipath.c ---- */
+/* What is offered or taken for a queue pair; NULL: nothing. */
+struct cm_ext vd_multipath_offer(const struct vd_qp *qp);
+/* The queue pair of an active id whose connection is made should do what was agreed. */
+void vd_multipath_check(const struct vd_cm_id *id, const struct vd_qp *qp);
+
 /* ---- vd_cm_conn.c ---- */
 /* The way to the peer, as an address vector of the id's device. -EADDRNOTAVAIL: our address is gone. */
 int vd_cm_fill_av(const struct vd_cm_id *id, struct vc_av *av);

@@ -11,29 +11,9 @@ static uint8_t at_most(uint32_t value, uint32_t most)
 }
 
 /* A queue pair number that is somebody else's would make peers talk to the wrong program. */
-static int check_qpn(const struct vd_session *session, uint32_t qpn)
+static int check_qpn(const struct vd_session *session, uint32_t qpn, struct vd_qp **qp)
 {
-	const struct vd_session *other;
-	const struct vd_qp *qp;
-	int err = 0;
-	uint32_t i;
-
-	if (qpn < 2 || qpn > VD_PSN_MASK)
-		return -EINVAL;
-	TAILQ_FOREACH(other, &session->vd->sessions, link)
-	{
-		if (other->kind != VD_KIND_VERBS)
-			continue;
-		for (i = 0; (qp = vd_table_next(&other->qps, &i)) != NULL;) {
-			if (qp->qpn != qpn)
-				continue;
-			/* An XRC target may be of several users. */
-			if (other->uid == session->uid)
-				return 0;
-			err = -EPERM;
-		}
-	}
-	return err;
+	return qpn < 2 || qpn > VD_PSN_MASK ? -EINVAL : vd_qp_by_number(session, qpn, qp);
 }
 
 /* What all calls with connection parameters check first; the private data of a datagram service goes
@@ -109,13 +89,16 @@ static int ask_datagram(struct vd_cm_id *id, const struct vc_conn_param *param)
 	return cm_sidr_req(vd->cm->cm, id->cm, &params, vd_now(vd));
 }
 
-static int ask_connection(struct vd_cm_id *id, const struct vc_conn_param *param)
+static int ask_connection(struct vd_cm_id *id, const struct vc_conn_param *param, const struct vd_qp *qp)
 {
 	struct vd *vd = id->session->vd;
 	struct cm_connect_params params;
 
 	id->rq_psn = (uint32_t)vd_random(vd) & VD_PSN_MASK;
 	fill_connect(id, param, &params);
+	params.ext = vd_multipath_offer(qp);
+	if (params.ext.flags != 0)
+		vd->stats.multipath_offered++;
 	return cm_connect(vd->cm->cm, id->cm, &params, vd_now(vd));
 }
 
@@ -125,6 +108,7 @@ int vd_op_cm_connect(
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
 	struct vd *vd = session->vd;
+	struct vd_qp *qp = NULL;
 	int err = check_conn(id, param, CM_REQ_PRIVATE_BYTES - CM_HELLO_BYTES,
 		CM_SIDR_REQ_PRIVATE_BYTES - CM_HELLO_BYTES);
 
@@ -134,14 +118,14 @@ int vd_op_cm_connect(
 	if (id->step != VD_CM_ROUTE_RESOLVED)
 		return -EINVAL;
 	/* A datagram queue pair's number is not told before somebody hears from it. */
-	err = vd_cm_is_datagram(id) ? 0 : check_qpn(session, param->qpn);
+	err = vd_cm_is_datagram(id) ? 0 : check_qpn(session, param->qpn, &qp);
 	if (err != 0)
 		return err;
 	id->cm = cm_id_create(vd->cm->cm, id);
 	if (id->cm == NULL)
 		return -ENOMEM;
 	id->step = VD_CM_CONNECTION;
-	err = vd_cm_is_datagram(id) ? ask_datagram(id, param) : ask_connection(id, param);
+	err = vd_cm_is_datagram(id) ? ask_datagram(id, param) : ask_connection(id, param, qp);
 	if (err != 0) {
 		cm_id_destroy(vd->cm->cm, id->cm, vd_now(vd));
 		id->cm = NULL;
@@ -165,10 +149,10 @@ static int answer_datagram(
 	return cm_sidr_rep(vd->cm->cm, id->cm, &params, vd_now(vd));
 }
 
-static int accept_connection(struct vd_cm_id *id, const struct vc_conn_param *param)
+static int accept_connection(struct vd_cm_id *id, const struct vc_conn_param *param, struct vd_qp *qp)
 {
 	struct vd *vd = id->session->vd;
-	const struct cm_accept_params params = {
+	struct cm_accept_params params = {
 		.qpn = param->qpn,
 		.starting_psn = id->rq_psn,
 		.responder_resources =
@@ -180,11 +164,18 @@ static int accept_connection(struct vd_cm_id *id, const struct vc_conn_param *pa
 		.private_bytes = (uint16_t)param->private_bytes,
 		.private_data = param->private_data,
 	};
-	int err = cm_accept(vd->cm->cm, id->cm, &params, vd_now(vd));
+	int err;
 
-	if (err == 0)
-		(void)cm_id_qp_params(id->cm, &id->qp);
-	return err;
+	/* The queue pair is up; what is said is what it does. */
+	if (qp != NULL && qp->ext_on)
+		params.ext = vd_multipath_offer(qp);
+	err = cm_accept(vd->cm->cm, id->cm, &params, vd_now(vd));
+	if (err != 0)
+		return err;
+	(void)cm_id_qp_params(id->cm, &id->qp);
+	if (qp != NULL && id->qp.ext.flags == 0)
+		vd_multipath_leave(qp);
+	return 0;
 }
 
 int vd_op_cm_accept(
@@ -192,6 +183,7 @@ int vd_op_cm_accept(
 {
 	const struct vc_conn_param *param = &request->cm_conn.param;
 	struct vd_cm_id *id = vd_cm_id_get(session, request->cm_conn.id);
+	struct vd_qp *qp;
 	int err = check_conn(id, param, CM_REP_PRIVATE_BYTES, CM_SIDR_REP_PRIVATE_BYTES);
 
 	(void)answer;
@@ -199,11 +191,11 @@ int vd_op_cm_accept(
 		return err;
 	if (id->step != VD_CM_CONNECTION)
 		return -EINVAL;
-	err = check_qpn(session, param->qpn);
+	err = check_qpn(session, param->qpn, &qp);
 	if (err != 0)
 		return err;
 	err = vd_cm_is_datagram(id) ? answer_datagram(id, param, CM_SIDR_OK)
-				    : accept_connection(id, param);
+				    : accept_connection(id, param, qp);
 	if (err != 0)
 		return err;
 	if (request->cm_conn.cookie != 0)
@@ -244,11 +236,16 @@ int vd_op_cm_establish(
 {
 	struct vd_cm_id *id = connection_of(session, request);
 	struct vd *vd = session->vd;
+	struct vd_qp *qp;
+	int err;
 
 	(void)answer;
 	if (id == NULL)
 		return -EINVAL;
-	return cm_establish(vd->cm->cm, id->cm, NULL, 0, vd_now(vd));
+	err = cm_establish(vd->cm->cm, id->cm, NULL, 0, vd_now(vd));
+	if (err == 0 && vd_qp_by_number(session, id->qp.local_qpn, &qp) == 0)
+		vd_multipath_check(id, qp);
+	return err;
 }
 
 int vd_op_cm_disconnect(

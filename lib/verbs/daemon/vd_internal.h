@@ -282,9 +282,11 @@ struct vd_qp {
 	uint32_t max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t max_send_wr, max_recv_wr;
 	enum tp_qp_type type;
+	bool may_ext, ext_on; /* can do more than the specification; does */
 	uint32_t dest_qpn;
 	struct vc_av av;
 	void *link; /* of the address vector in use */
+	void *plane_links[TP_MAX_PLANES - 1]; /* and of its planes */
 	struct vd_qp_members members;
 	/* worker: */
 	struct tp_qp *tp_qp;
@@ -432,6 +434,7 @@ struct vd {
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;
+	struct vd_multipath multipath;
 	struct vd_stats stats; /* without the workers' counters */
 	struct vd_cm_state *cm;
 };
@@ -558,6 +561,28 @@ uint32_t vd_ring_depth(uint32_t n);
 int vd_ring_alloc(struct vd_session *session, uint64_t bytes, uint64_t *offset);
 void vd_ring_free(struct vd_session *session, uint64_t offset);
 void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offset);
+
+/* Finds the queue pair of that number, if it is one of the session's user; NULL and 0: there is none. -EPERM: it is
+ * somebody else's. */
+int vd_qp_by_number(const struct vd_session *session, uint32_t qpn, struct vd_qp **qp);
+
+/* ---- vd_multipath.c ---- */
+/* Whether such queue pairs may do more than the specification. */
+bool vd_multipath_may(const struct vd_device *device, enum tp_qp_type type);
+/* What the peer of that queue pair, which may do more and goes to RTR, has agreed to: set of enum tp_ext_flag, and how many
+ * planes it has. */
+uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes);
+/* For tp_qp_attr.sched. */
+const struct path_sched_config *vd_multipath_sched(const struct vd *vd);
+/* The peer will not hear that we agree: back to what the specification has. */
+void vd_multipath_leave(struct vd_qp *qp);
+
+/* ---- vd_planes.c ---- */
+/* Address vectors, in planes[], and links of up to n planes of the device beside av, in which it is resolved already. How
+ * many there are; none when the peer is not in one of the device's own networks. */
+uint32_t vd_planes_hold(struct vd_session *session, const struct tp_av *av, uint32_t n, struct tp_av *planes,
+	void **links);
+void vd_planes_release(struct vd *vd, void **links);
 
 /* ---- vd_cm.c ---- */
 int vd_cm_start(struct vd *vd);

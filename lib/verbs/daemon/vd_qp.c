@@ -123,6 +123,7 @@ static struct vd_qp *new_qp(struct vd_session *session, const struct vc_request 
 		return NULL;
 	qp->session = session;
 	qp->type = (enum tp_qp_type)request->create_qp.type;
+	qp->may_ext = vd_multipath_may(&session->vd->devices[session->device], qp->type);
 	qp->max_send_wr = request->create_qp.max_send_wr;
 	qp->max_recv_wr = request->create_qp.max_recv_wr;
 	qp->max_send_sge =
@@ -165,6 +166,7 @@ static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 		.sq_sig_all = sq_sig_all != 0,
 		.reorder_pkts = device->reorder_pkts,
 		.reorder_ns = device->reorder_ns,
+		.ext = qp->may_ext ? TP_EXT_SACK : 0,
 		.srq = qp->srq != NULL ? qp->srq->tp_srq : NULL,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
@@ -290,6 +292,7 @@ int vd_op_destroy_qp(
 	} else {
 		free_rings(qp);
 		vd_release_link(vd, qp->link);
+		vd_planes_release(vd, qp->plane_links);
 		count_parts(qp, UINT32_MAX);
 	}
 	vd->stats.qps--;
@@ -386,11 +389,37 @@ static uint32_t of_other_half(enum tp_qp_type type)
 	}
 }
 
+/* planes[] has to stay until the transport has taken it. */
+static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call, struct tp_av *planes,
+	void **links)
+{
+	uint32_t n_planes = 0;
+
+	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes);
+	call->attr.sched = vd_multipath_sched(qp->session->vd);
+	if (call->attr.ext == 0)
+		return;
+	call->mask |= TP_QP_EXT;
+	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, n_planes, planes, links);
+	call->attr.planes = planes;
+}
+
+/* The links of the address vector in use are now these. */
+static void keep_links(struct vd_qp *qp, void *link, void *const *planes)
+{
+	vd_release_link(qp->session->vd, qp->link);
+	qp->link = link;
+	vd_planes_release(qp->session->vd, qp->plane_links);
+	memcpy(qp->plane_links, planes, sizeof(qp->plane_links));
+}
+
 static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *link)
 {
 	struct vd_session *session = handle->session;
 	struct vd_qp *qp = vd_qp_real(handle);
 	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask & ~of_other_half(qp->type)};
+	struct tp_av planes[TP_MAX_PLANES - 1];
+	void *links[TP_MAX_PLANES - 1] = {0};
 	struct vd *vd = session->vd;
 
 	call.now_ns = vd->env.now_ns(vd->env_arg);
@@ -400,13 +429,18 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 	if ((attr->mask & TP_QP_AV) != 0)
 		vd_av_build(&vd->devices[session->device], &attr->av, qp->qpn,
 			call.attr.dest_qpn, link, &call.attr.av);
+	if ((attr->mask & TP_QP_STATE) != 0 && attr->state == TP_QPS_RTR && (attr->mask & TP_QP_AV) != 0 && qp->may_ext)
+		choose_ext(qp, attr, &call, planes, links);
 	vd_call(session, modify_call, &call);
-	if (call.err != 0)
+	if (call.err != 0) {
+		vd_planes_release(vd, links);
 		return call.err;
+	}
+	if ((attr->mask & TP_QP_STATE) != 0 && (attr->state == TP_QPS_RTR || attr->state == TP_QPS_RESET))
+		qp->ext_on = call.attr.ext != 0;
 	qp->dest_qpn = call.attr.dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0) {
-		vd_release_link(vd, qp->link);
-		qp->link = link;
+		keep_links(qp, link, links);
 		qp->av = attr->av;
 	}
 	return 0;
@@ -448,6 +482,30 @@ int vd_op_modify_qp(
 	/* Answered when the neighbour is known, so that a queue pair in RTR can send. */
 	err = vd_resolve(session, session->device, &src, &dst, modify_resolved, qp, request);
 	return err == 0 ? VD_DEFERRED : err;
+}
+
+int vd_qp_by_number(const struct vd_session *session, uint32_t qpn, struct vd_qp **found)
+{
+	const struct vd_session *other;
+	struct vd_qp *qp;
+	int err = 0;
+
+	*found = NULL;
+	TAILQ_FOREACH(other, &session->vd->sessions, link)
+	{
+		if (other->kind != VD_KIND_VERBS)
+			continue;
+		for (uint32_t i = 0; (qp = vd_table_next(&other->qps, &i)) != NULL;) {
+			if (qp->qpn != qpn)
+				continue;
+			/* An XRC target may be of several users. */
+			*found = other->uid == session->uid ? qp : NULL;
+			if (*found != NULL)
+				return 0;
+			err = -EPERM;
+		}
+	}
+	return err;
 }
 
 /* ---- query ---- */

@@ -73,6 +73,7 @@ void vd_objects_free(struct vd_session *session)
 			vd_target_put(session, qp);
 		vd_members_free(qp);
 		vd_release_link(vd, qp->link);
+		vd_planes_release(vd, qp->plane_links);
 	}
 	for (i = 0; (ah = vd_table_next(&session->ahs, &i)) != NULL;)
 		vd_release_link(vd, ah->link);

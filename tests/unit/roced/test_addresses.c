@@ -115,7 +115,7 @@ static void check_hops(const char *devices, const struct hop *hops, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		struct wire_addr dst = addr(hops[i].dst), got, want;
-		int rc = link_next_hop(roced, 0, &dst, &got);
+		int rc = link_next_hop(roced, &roced->ports[0], 0, &dst, &got);
 
 		if (hops[i].hop == NULL) {
 			if (rc != -ENETUNREACH)
@@ -172,9 +172,9 @@ static void test_source(void **state)
 	struct wire_addr a = addr("10.0.0.1"), b = addr("10.0.0.2");
 
 	(void)state;
-	assert_non_null(link_source(roced, 0, &a));
-	assert_null(link_source(roced, 0, &b));
-	assert_non_null(link_source(roced, 1, &b));
+	assert_non_null(link_source(&roced->ports[0], 0, &a));
+	assert_null(link_source(&roced->ports[0], 0, &b));
+	assert_non_null(link_source(&roced->ports[0], 1, &b));
 	free(roced);
 }
 

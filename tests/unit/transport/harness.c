@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define PLANE_BYTE 13 /* of an address of the harness */
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
 #define LATENCY_NS 10000
@@ -118,7 +119,7 @@ static void pipe_in(struct hx_world *w, int from, uint32_t n, struct rte_mbuf *m
 	uint8_t *frame = m->buf_addr;
 
 	due_ns += w->o.path_ns[path];
-	if ((w->cut_paths & 1u << path) != 0) {
+	if ((w->cut_paths & 1u << path) != 0 || (w->cut_planes & 1u << w->log[w->n_log - 1].pkt.plane) != 0) {
 		w->path_lost++;
 		free_mbuf(w, m);
 		return;
@@ -174,6 +175,7 @@ static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	assert_int_equal(wire_parse(copy->buf_addr, copy->data_len, &log->pkt), BASE_DROP_NONE);
 	assert_int_equal(log->pkt.frame_bytes, copy->data_len);
 	assert_true(wire_icrc_ok(copy->buf_addr, &log->pkt));
+	log->pkt.plane = w->o.n_planes != 0 ? av->net.src.b[PLANE_BYTE] : 0;
 	if (w->cut) {
 		free_mbuf(w, copy);
 		s->emitted++;
@@ -342,6 +344,19 @@ static uint8_t or_default(uint8_t value, uint8_t fallback)
 	return value != 0 ? value : fallback;
 }
 
+/* A plane has its own network. */
+static void add_planes(struct hx_world *w, int side, struct tp_qp_attr *attr)
+{
+	for (uint8_t i = 0; i < w->o.n_planes; i++) {
+		struct tp_av *av = &w->planes[side][i];
+
+		*av = attr->av;
+		av->net.src.b[PLANE_BYTE] = av->net.dst.b[PLANE_BYTE] = (uint8_t)(i + 1);
+	}
+	attr->planes = w->planes[side];
+	attr->n_planes = w->o.n_planes;
+}
+
 void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 {
 	const struct hx_options *o = &w->o;
@@ -371,6 +386,8 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		address(&a.av.net.src, side, o->l3_version);
 		address(&a.av.net.dst, !side, o->l3_version);
 	}
+	if (o->n_planes != 0)
+		add_planes(w, side, &a);
 	*attr = a;
 }
 

@@ -65,6 +65,7 @@ struct hx_options {
 	bool ext;                   /* both sides agree to TP_EXT_SACK */
 	bool ext_unagreed;          /* both have room for it, but do not agree */
 	uint8_t n_evs;              /* 0: 64 */
+	uint8_t n_planes;           /* beyond the first */
 	enum path_sched_kind sched;
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency */
@@ -140,6 +141,8 @@ struct hx_world {
 	struct path_sched_config sched;
 	uint32_t cut_paths;         /* bit i: path i loses everything */
 	uint32_t path_lost;         /* frames that were lost on such paths */
+	uint32_t cut_planes;        /* bit i: the same of plane i */
+	struct tp_av planes[2][TP_MAX_PLANES]; /* of each side, those beyond the first */
 };
 
 /* A scatter/gather entry: offset in the side's memory and length. */

@@ -27,7 +27,7 @@ static struct hx_world *make_with(struct hx_options o, hx_script script)
 	return w;
 }
 
-static struct hx_world *make(hx_script script)
+static inline struct hx_world *make(hx_script script)
 {
 	struct hx_options o = {.ext = true, .n_paths = 4, .path_ns = {0, 2 * US, 5 * US, 40 * US}};
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NSCC. Each acknowledgement falls in one of four quadrants: marked or not, delay below or above the target.
+ *
+ *   not marked, below   grow, the faster the more the delay is below the target
+ *   not marked, above   grow a little: the queue is there but goes away
+ *   marked, below       keep: the mark is of one path, and the scheduler has left it
+ *   marked, above       shrink, once a round trip, by how far the average delay is above the target
+ *
+ * Constants are those of Ultra Ethernet 1.0 for 100 Gb/s and 12 us, scaled by the bandwidth-delay product. What is to be
+ * added is gathered as bytes * bytes and divided by the window once in eight packets or a round trip.
+ */
+#include "cc_internal.h"
+
+#define SHIFT            10u
+#define REF_BYTES        150000u  /* bandwidth-delay product of the reference, */
+#define REF_NS           12000u   /* 100 Gb/s at this round trip */
+#define BELOW_GAIN       4u
+#define ABOVE_GAIN       5u
+#define SETTLE_PACKETS   8u
+#define RTT_GAIN_PERMIL  150u     /* of a packet, each round trip, whatever happens */
+#define AVERAGE_PART     80u      /* EWMA 0.0125 */
+#define AVERAGE_SHIFT    16u
+#define CUT_MOST         2u       /* to one half */
+#define ADAPT_BELOW      8u       /* what was achieved is below an eighth of the largest window */
+#define FAR              4u       /* delay in targets that is trouble */
+
+void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes)
+{
+	cc->gain = ((uint64_t)cc->config->packet_bytes << SHIFT) * bdp_bytes / REF_BYTES;
+}
+
+static void settle(struct cc *cc, uint64_t now_ns)
+{
+	uint64_t rtt_gain = 0;
+
+	if (now_ns - cc->settled_ns >= cc->config->base_rtt_ns)
+		rtt_gain = (cc->gain * RTT_GAIN_PERMIL / 1000) >> SHIFT;
+	else if (cc->unsettled_bytes < SETTLE_PACKETS * cc->config->packet_bytes)
+		return;
+	cc_set_window(cc, cc->window_bytes + cc->inc / cc->window_bytes + rtt_gain);
+	cc->inc = 0;
+	cc->unsettled_bytes = 0;
+	if (rtt_gain != 0)
+		cc->settled_ns = now_ns;
+}
+
+static void average(struct cc *cc, uint32_t delay_ns)
+{
+	int64_t diff = ((int64_t)delay_ns << AVERAGE_SHIFT) - (int64_t)cc->average_ns16;
+
+	cc->average_ns16 = (uint64_t)((int64_t)cc->average_ns16 + diff / (int64_t)AVERAGE_PART);
+}
+
+static void shrink(struct cc *cc, uint64_t now_ns)
+{
+	uint64_t average_ns = cc->average_ns16 >> AVERAGE_SHIFT, over_ns, cut;
+
+	if (average_ns <= cc->target_ns || now_ns - cc->cut_ns < cc->config->base_rtt_ns)
+		return;
+	over_ns = average_ns - cc->target_ns;
+	cut = cc->window_bytes * over_ns * 4 / (average_ns * 5);
+	if (cut > cc->window_bytes / CUT_MOST)
+		cut = cc->window_bytes / CUT_MOST;
+	cc_set_window(cc, cc->window_bytes - cut);
+	cc->cut_ns = now_ns;
+}
+
+/* When next to nothing gets through, the window is what did: decreases of one half a round trip take too long. */
+static void quick_adapt(struct cc *cc, uint64_t now_ns)
+{
+	if (cc->adapting && now_ns < cc->adapt_ns)
+		return;
+	if (cc->adapting && cc->trouble && cc->achieved_bytes < cc->max_window_bytes / ADAPT_BELOW &&
+		cc->achieved_bytes < cc->window_bytes)
+		cc_set_window(cc, cc->achieved_bytes);
+	cc->adapting = true;
+	cc->adapt_ns = now_ns + cc->config->base_rtt_ns + cc->target_ns;
+	cc->achieved_bytes = 0;
+	cc->trouble = false;
+}
+
+void cc_nscc_acked(struct cc *cc, const struct cc_ack *ack)
+{
+	uint32_t delay_ns = ack->rtt_ns > cc->base_ns ? ack->rtt_ns - cc->base_ns : 0;
+	uint64_t grow = cc->gain * ack->bytes;
+
+	cc->achieved_bytes += ack->bytes;
+	cc->unsettled_bytes += ack->bytes;
+	if (ack->rtt_ns == 0) {
+		quick_adapt(cc, ack->now_ns);
+		return;
+	}
+	average(cc, delay_ns);
+	if (delay_ns > FAR * cc->target_ns)
+		cc->trouble = true;
+	if (!ack->marked && delay_ns < cc->target_ns)
+		cc->inc += (uint64_t)((unsigned __int128)grow * BELOW_GAIN * (cc->target_ns - delay_ns) / REF_NS) >> SHIFT;
+	else if (!ack->marked)
+		cc->inc += grow * ABOVE_GAIN >> SHIFT;
+	else if (delay_ns >= cc->target_ns)
+		shrink(cc, ack->now_ns);
+	settle(cc, ack->now_ns);
+	quick_adapt(cc, ack->now_ns);
+}
+
+void cc_nscc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns)
+{
+	(void)now_ns;
+	cc->trouble = true;
+	/* Lost for want of room: so much was too much. Lost otherwise: the window has nothing to do with it. */
+	if (queued)
+		cc_set_window(cc, cc->window_bytes > bytes ? cc->window_bytes - bytes : 0);
+}

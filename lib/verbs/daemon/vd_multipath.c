@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which queue pairs do more than the specification, and with whom (docs/multipath.md). A peer agrees by connection
+ * management, where its answer counts, or, if the two were connected in another way, by the list in the configuration.
+ */
+#include <syslog.h>
+
+#include "vd_cm.h"
+
+struct plain_call {
+	struct vd_session *session;
+	struct vd_qp *qp;
+};
+
+bool vd_multipath_may(const struct vd_device *device, enum tp_qp_type type)
+{
+	return device->multipath && type == TP_QPT_RC;
+}
+
+struct cm_ext vd_multipath_offer(const struct vd_qp *qp)
+{
+	if (qp == NULL || !qp->may_ext || !qp->session->vd->multipath.negotiate)
+		return (struct cm_ext){0};
+	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING,
+		.planes = (uint8_t)qp->session->vd->devices[qp->session->device].n_planes};
+}
+
+/* ---- who has agreed ---- */
+
+/* The passive side brings its queue pair up before it says which one it is. */
+static bool is_connection(const struct vd_cm_id *id, const struct vd_qp *qp, uint32_t dest_qpn,
+	const struct wire_addr *src, const struct wire_addr *dst)
+{
+	const struct cm_qp_params *params = &id->qp;
+
+	return id->step == VD_CM_CONNECTION && id->qp_known && params->qp_type == CM_QP_RC &&
+		params->remote_qpn == dest_qpn && (params->local_qpn == 0 || params->local_qpn == qp->qpn) &&
+		vd_addr_equal(&params->path.local, src) && vd_addr_equal(&params->path.remote, dst);
+}
+
+/* The connection of one of the user's programs that the queue pair is for, NULL: none. */
+static const struct vd_cm_id *find_connection(
+	const struct vd_qp *qp, uint32_t dest_qpn, const struct wire_addr *src, const struct wire_addr *dst)
+{
+	const struct vd_session *session;
+	const struct vd_cm_id *id;
+
+	TAILQ_FOREACH(session, &qp->session->vd->sessions, link)
+	{
+		if (session->kind != VD_KIND_CM || session->uid != qp->session->uid)
+			continue;
+		for (uint32_t i = 0; (id = vd_table_next(&session->cm_ids, &i)) != NULL;) {
+			if (is_connection(id, qp, dest_qpn, src, dst))
+				return id;
+		}
+	}
+	return NULL;
+}
+
+static bool in_network(const struct vd_gid *network, const struct wire_addr *addr)
+{
+	uint32_t bits = network->prefix_len + (vd_addr_is_v4(&network->addr) ? 96 : 0);
+	uint32_t bytes = bits / 8, rest = bits % 8;
+
+	if (memcmp(network->addr.b, addr->b, bytes) != 0)
+		return false;
+	return rest == 0 || ((network->addr.b[bytes] ^ addr->b[bytes]) >> (8 - rest)) == 0;
+}
+
+static bool is_listed(const struct vd *vd, const struct wire_addr *dst)
+{
+	for (uint32_t i = 0; i < vd->multipath.n_peers; i++) {
+		if (in_network(&vd->multipath.peers[i], dst))
+			return true;
+	}
+	return false;
+}
+
+uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes)
+{
+	struct vd *vd = qp->session->vd;
+	const struct vd_cm_id *id;
+	struct wire_addr src, dst;
+
+	if (vd_av_check(&vd->devices[qp->session->device], av, &src, &dst) != 0)
+		return 0;
+	id = find_connection(qp, dest_qpn, &src, &dst);
+	if (id != NULL && ((id->qp.ext.flags & vd_multipath_offer(qp).flags) != 0) &&
+		id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
+		vd->stats.multipath_agreed++;
+		*n_planes = id->qp.ext.planes;
+		return TP_EXT_SACK;
+	}
+	if (id != NULL || !is_listed(vd, &dst))
+		return 0;
+	vd->stats.multipath_listed++;
+	/* Who is listed has as many as we have. */
+	*n_planes = TP_MAX_PLANES;
+	return TP_EXT_SACK;
+}
+
+const struct path_sched_config *vd_multipath_sched(const struct vd *vd)
+{
+	return vd->multipath.sched.n_evs != 0 ? &vd->multipath.sched : NULL;
+}
+
+/* ---- who has not, after all ---- */
+
+static void plain_call(void *arg)
+{
+	struct plain_call *call = arg;
+
+	tp_qp_plain(vd_tp(call->session), call->qp->tp_qp);
+}
+
+void vd_multipath_leave(struct vd_qp *qp)
+{
+	struct plain_call call = {.session = qp->session, .qp = qp};
+
+	if (!qp->ext_on)
+		return;
+	vd_call(qp->session, plain_call, &call);
+	qp->ext_on = false;
+	qp->session->vd->stats.multipath_left++;
+}
+
+void vd_multipath_check(const struct vd_cm_id *id, const struct vd_qp *qp)
+{
+	struct vd *vd = id->session->vd;
+
+	if (id->qp.ext.flags == 0 || (qp != NULL && qp->ext_on))
+		return;
+	vd->stats.multipath_mismatches++;
+	vd_logf(vd, LOG_WARNING,
+		"queue pair %#x was connected in another way than its connection says: its peer sprays packets, it takes them"
+		" in order only", id->qp.local_qpn);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Planes: the other ports of a device. Hosts have the same host part in the network of each plane, so a peer's addresses
+ * there follow from the one that is known, and nothing has to be exchanged but how many planes there are.
+ */
+#include "vd_internal.h"
+
+#define V4_BITS 96u
+
+/* dst has the first bits of network, and its own others. */
+static void move_to(const struct wire_addr *network, uint32_t bits, struct wire_addr *dst)
+{
+	uint32_t bytes = bits / 8, rest = bits % 8;
+	uint8_t mask = (uint8_t)(0xff00u >> rest);
+
+	memcpy(dst->b, network->b, bytes);
+	if (rest != 0)
+		dst->b[bytes] = (uint8_t)((network->b[bytes] & mask) | (dst->b[bytes] & ~mask));
+}
+
+static const struct vd_gid *find_gid(const struct vd_device *device, const struct wire_addr *addr)
+{
+	for (uint32_t i = 0; i < device->n_gids; i++) {
+		if (vd_addr_equal(&device->gids[i].addr, addr))
+			return &device->gids[i];
+	}
+	return NULL;
+}
+
+/* The plane's address that is to gid what dst's is to dst; false: it has none, or dst is in another network. */
+static bool addrs_on(const struct vd_plane *plane, const struct vd_gid *gid, const struct wire_addr *dst,
+	struct wire_l2l3 *net)
+{
+	uint32_t bits = gid->prefix_len + (vd_addr_is_v4(&gid->addr) ? V4_BITS : 0);
+	struct wire_addr want = *dst;
+
+	move_to(&gid->addr, bits, &want);
+	if (!vd_addr_equal(&want, dst))
+		return false;
+	for (uint32_t i = 0; i < plane->n_addrs; i++) {
+		const struct vd_gid *addr = &plane->addrs[i];
+
+		want = gid->addr;
+		move_to(&addr->addr, bits, &want);
+		if (addr->prefix_len != gid->prefix_len || !vd_addr_equal(&want, &addr->addr))
+			continue;
+		net->src = want;
+		net->dst = *dst;
+		move_to(&want, bits, &net->dst);
+		return true;
+	}
+	return false;
+}
+
+static bool hold_one(struct vd_session *session, uint32_t p, const struct tp_av *av, struct tp_av *out, void **link)
+{
+	struct vd *vd = session->vd;
+	const struct vd_device *device = &vd->devices[session->device];
+	const struct vd_plane *plane = &device->planes[p];
+	const struct vd_gid *gid = find_gid(device, &av->net.src);
+
+	*out = *av;
+	if (gid == NULL || !addrs_on(plane, gid, &av->net.dst, &out->net))
+		return false;
+	memcpy(out->net.smac, plane->mac, sizeof(out->net.smac));
+	out->net.has_vlan = plane->has_vlan;
+	out->net.vlan_tci = plane->vlan_tci;
+	*link = vd->env.hold_link(vd->env_arg, session->device, p, &out->net.src, &out->net.dst);
+	out->link = *link;
+	return *link != NULL;
+}
+
+/* All or none: both ends count planes alike. */
+uint32_t vd_planes_hold(struct vd_session *session, const struct tp_av *av, uint32_t n, struct tp_av *planes,
+	void **links)
+{
+	const struct vd_device *device = &session->vd->devices[session->device];
+
+	if (session->vd->env.hold_link == NULL)
+		return 0;
+	if (n > device->n_planes)
+		n = device->n_planes;
+	for (uint32_t p = 0; p < n; p++) {
+		if (hold_one(session, p, av, &planes[p], &links[p]))
+			continue;
+		vd_planes_release(session->vd, links);
+		return 0;
+	}
+	return n;
+}
+
+void vd_planes_release(struct vd *vd, void **links)
+{
+	for (uint32_t p = 0; p < TP_MAX_PLANES - 1; p++) {
+		vd_release_link(vd, links[p]);
+		links[p] = NULL;
+	}
+}

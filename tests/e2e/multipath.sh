@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Several paths: two daemons that agree by connection management, by configuration, on one side only, or not at all. What
+# is on the wire is counted: acknowledgements of their own kind, and UDP source ports.
+#
+# usage: tests/e2e/multipath.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+
+V4=1 V6=2
+
+need ss tcpdump ib_write_bw rping rdma_client
+wire_direct 4200
+
+# daemons A_MULTIPATH B_MULTIPATH: the groups of their configurations
+daemons() {
+	MORE="$1" roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" &&
+		MORE="$2" roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64"
+}
+
+stop_daemons() {
+	roced_stop A
+	roced_stop B
+}
+
+# counter NS NAME: the sum over its workers
+counter() {
+	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" at
+	at=$(($(wc -l <"$log") + 1))
+	kill -USR1 "${!var}" || return 1
+	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
+	sleep 0.1
+	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
+}
+
+# capture: what arrives at both ends from now on, headers only; what a packet socket sends is not seen where it is sent
+capture() {
+	local n
+	for n in A B; do
+		ip netns exec "$(ns $n)" tcpdump -i port -U -s 96 -w "$tmp_dir/to-$n.pcap" 'ip and udp dst port 4791' \
+			>"$tmp_dir/tcpdump-$n.log" 2>&1 &
+		eval "capture_$n=$!"
+		pids+=("$!")
+		wait_for 10 grep -q 'listening on' "$tmp_dir/tcpdump-$n.log"
+	done
+}
+
+capture_end() {
+	local n var
+	sleep 0.5
+	for n in A B; do
+		var=capture_$n
+		end_pid "${!var}"
+		forget_pid "${!var}"
+	done
+}
+
+# caught NS FILTER
+caught() { tcpdump -nn -r "$tmp_dir/to-$1.pcap" "$2" 2>/dev/null; }
+
+# ports NS: UDP source ports of the packets that came there, without those for QP 1
+ports() { caught "$1" 'udp[12:4] & 0x00ffffff != 1' | awk '{n = split($3, part, "."); print part[n]}' | sort -u | wc -l; }
+
+# sacks NS: RC_SACK packets that came there
+sacks() { caught "$1" 'udp[8] = 0xc0' | wc -l; }
+
+# sets what the next two judge
+what_was_caught() {
+	sacks_A=$(sacks A) sacks_B=$(sacks B) ports_A=$(ports A) ports_B=$(ports B)
+	echo "to A: $sacks_A RC_SACK, $ports_A UDP source ports; to B: $sacks_B RC_SACK, $ports_B UDP source ports"
+}
+
+is_sprayed() {
+	what_was_caught
+	[ "$sacks_A" -gt 50 ] && [ "$ports_B" -gt 32 ]
+}
+
+# is_plain N: of at most so many queue pairs, each with one port, or two if it had a timeout
+is_plain() {
+	what_was_caught
+	[ "$sacks_A" -eq 0 ] && [ "$sacks_B" -eq 0 ] && [ "$ports_A" -le $((2 * $1)) ] && [ "$ports_B" -le $((2 * $1)) ]
+}
+
+agreed() { [ "$(counter A multipath_agreed)" -gt 0 ] && [ "$(counter B multipath_agreed)" -gt 0 ]; }
+nobody_agreed() { [ "$(counter A multipath_agreed)" -eq 0 ] && [ "$(counter B multipath_agreed)" -eq 0 ]; }
+none_unagreed() { [ "$(counter A unagreed)" -eq 0 ] && [ "$(counter B unagreed)" -eq 0 ]; }
+
+# ------------------------------------------------------------------ as it is without any configuration
+
+daemons "" "" || finish
+capture
+cm_pair "rping, agreed by CM, data checked" 20 "rping -s -a $B4 -V -C 50 -S 60000" "rping -c -a $B4 -V -C 50 -S 60000"
+cm_pair "rping IPv6, agreed by CM, data checked" 20 "rping -s -a $B6 -V -C 50 -S 4000" "rping -c -a $B6 -V -C 50 -S 4000"
+pair "ib_write_bw -R, agreed by CM" 20 B "ib_write_bw -d roced0 -F -R -n 200" A "ib_write_bw -d roced0 -F -R -n 200 $B4"
+pair "ib_read_bw -R, agreed by CM" 20 B "ib_read_bw -d roced0 -F -R -n 100" A "ib_read_bw -d roced0 -F -R -n 100 $B4"
+cm_pair "rdma_server and rdma_client, agreed by CM" 20 "rdma_server -s $B4" "rdma_client -s $B4"
+cm_pair "ucmatose, 4 connections, agreed by CM" 20 "ucmatose -b $B4 -c 4 -C 20 -S 1000" "ucmatose -s $B4 -c 4 -C 20 -S 1000"
+capture_end
+check "packets are sprayed" is_sprayed
+check "both ends say that they have agreed" agreed
+capture
+perftest "ib_write_bw without CM" 20 ib_write_bw $V4 -n 500
+verify "without CM, verified" 30 $V4 4096 -q 2 -s 262144
+capture_end
+check "nobody agreed to that, so nothing is sprayed" is_plain 3
+check "nothing came to a queue pair that has not agreed" none_unagreed
+stop_daemons
+
+# ------------------------------------------------------------------ agreed by configuration
+
+daemons "multipath = { peers = [ \"10.77.0.0/24\", \"fd77::/64\" ]; };" "multipath = { peers = [ \"$A4\", \"$A6\" ]; };" || finish
+capture
+perftest "ib_write_bw, listed peers" 20 ib_write_bw $V4 -n 1000
+perftest "ib_write_bw -b, listed peers" 20 ib_write_bw $V4 -b -n 500
+perftest "ib_send_lat, listed peers" 20 ib_send_lat $V4 -n 500
+verify "listed peers, 4 QPs, verified" 60 $V4 4096 -q 4 -s 1048579
+verify "listed peers, IPv6, 2 QPs, verified" 60 $V6 1024 -q 2 -s 262144
+capture_end
+check "packets to listed peers are sprayed" is_sprayed
+check "nothing came to a queue pair that is not in the lists" none_unagreed
+stop_daemons
+
+# ------------------------------------------------------------------ off
+
+daemons "multipath = { negotiate = false; };" "" || finish
+capture
+cm_pair "rping to a peer that would, not from here" 20 "rping -s -a $B4 -V -C 50 -S 4000" "rping -c -a $B4 -V -C 50 -S 4000"
+pair "rping from a peer that would" 20 A "rping -s -a $A4 -V -C 50 -S 4000" B "rping -c -a $A4 -V -C 50 -S 4000"
+pair "ib_write_bw -R, one side is off" 20 B "ib_write_bw -d roced0 -F -R -n 200" A "ib_write_bw -d roced0 -F -R -n 200 $B4"
+capture_end
+check "nothing is sprayed unless both want it" is_plain 4
+check "and nobody says so" nobody_agreed
+stop_daemons
+
+finish
