@@ -22,6 +22,11 @@
 #define DEVICES "devices = ( { name = \"d0\"; port = \"p0\"; addresses = [ \"10.0.0.1\", \"fd00::1\" ]; } );\n"
 /* A port or a device with more keys. */
 #define PORT(more)   "ports = ( { name = \"p0\"; " more " } );\n"
+/* A device with a second port, on line 6. */
+#define PLANES(plane) \
+	EAL WORKERS "ports = ( { name = \"p0\"; device = \"net_tap0\"; }, { name = \"p1\"; device = \"net_tap1\"; } );\n" \
+	"devices = ( { name = \"d0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ];\n" \
+	"planes = (\n{ " plane " } ); } );\n"
 #define DEVICE(more) "devices = ( { name = \"d0\"; port = \"p0\"; " more " } );\n"
 
 static char *load(const char *text, struct config *config, unsigned *n)
@@ -52,6 +57,17 @@ static const struct bad bad_cases[] = {
 	{"eal = {\n", 2, "syntax error", 1},
 	{EAL "eal = { args = []; };\n" WORKERS PORTS DEVICES, 2, "duplicate setting name", 1},
 	/* unknown keys, with the nearest */
+	{PLANES("port = \"p2\"; addresses = [ \"10.1.0.1/24\" ];"), 6,
+		"devices[0].planes[0].port: there is no port \"p2\", there is \"p0\", \"p1\"", 1},
+	{PLANES("port = \"p0\"; addresses = [ \"10.1.0.1/24\" ];"), 6, "is the device's own port, a plane is another one", 1},
+	{PLANES("port = \"p1\"; addresses = [ \"10.1.0.2/24\" ];"), 6,
+		"addresses[0]: must have the prefix length and the host part of one of the device's addresses", 1},
+	{PLANES("port = \"p1\"; addresses = [ \"10.1.0.1/16\" ];"), 6, "must have the prefix length and the host part", 1},
+	{PLANES("port = \"p1\"; addresses = [ \"10.0.0.1/24\" ];"), 6,
+		"is in the network of devices[0].addresses[0], each plane must have its own", 1},
+	{PLANES("port = \"p1\";"), 6, "addresses", 1},
+	{PLANES("port = \"p1\"; addresses = [ \"10.1.0.1/24\" ]; }, { port = \"p1\"; addresses = [ \"10.2.0.1/24\" ];"), 6,
+		"devices[0].planes[1].port: is the port of planes[0] too", 1},
 	{EAL WORKERS PORTS DEVICES "limit = { };\n", 5, "unknown key 'limit', did you mean 'limits'?", 1},
 	{EAL "workers = ( { lcore = 1; cpu = \"0\"; } );\n" PORTS DEVICES, 2,
 		"workers[0]: unknown key 'cpu', did you mean 'cpus'?", 1},
