@@ -12,6 +12,7 @@
 #include "group.h"
 #include "log.h"
 #include "roced.h"
+#include "worker.h"
 
 #define LINK_POLL_NS  1000000000u
 #define MAX_EVENTS    8
@@ -68,13 +69,29 @@ static bool take_signals(struct roced *roced)
 	return end;
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Stopped when every worker has seen that it is to leave the port alone. */
+static void redial(struct roced *roced, struct port *port)
+{
+	if (!port_wants_redial(port))
+		return;
+	atomic_store(&port->off, true);
+	for (uint32_t w = 0; w < roced->n_workers; w++)
+		worker_call(roced->workers[w], nothing, NULL);
+	port_redial(port);
+}
+
 static void poll_links(struct roced *roced)
 {
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
 		struct port *port = &roced->ports[p];
 
 		if (!port_poll_link(port)) {
-			port_redial(port);
+			redial(roced, port);
 			continue;
 		}
 		log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");

@@ -19,9 +19,8 @@
 
 #include "log.h"
 #include "net_driver.h"
-#include "roced.h"
+#include "port.h"
 #include "tp.h"
-#include "worker.h"
 
 #define POOL_CACHE    256
 #define ETH_OVERHEAD  18    /* header and one VLAN tag */
@@ -139,7 +138,7 @@ static void find_netdev(struct port *port, const struct rte_eth_dev_info *info)
 static int configure(struct port *port, struct rte_eth_dev_info *info)
 {
 	const struct config_port *config = port->config;
-	uint32_t n_tx = port->roced->config.n_workers;
+	uint32_t n_tx = port->n_tx_queues;
 	struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
 	int rc;
 
@@ -174,7 +173,7 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 		if (rc != 0)
 			return fail(port, "a receive queue cannot be made", rc);
 	}
-	for (uint16_t q = 0; q < port->roced->config.n_workers; q++) {
+	for (uint16_t q = 0; q < port->n_tx_queues; q++) {
 		rc = rte_eth_tx_queue_setup(port->id, q, n_txd, socket, NULL);
 		if (rc != 0)
 			return fail(port, "a transmit queue cannot be made", rc);
@@ -182,20 +181,15 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 	return 0;
 }
 
-int port_open(struct roced *roced, uint32_t index)
+int port_open(struct port *port)
 {
-	struct port *port = &roced->ports[index];
 	struct rte_eth_dev_info info;
 	struct rte_ether_addr mac;
 	int rc;
 
-	port->roced = roced;
-	port->index = index;
-	port->config = &roced->config.ports[index];
 	rc = probe(port);
 	if (rc != 0)
 		return rc;
-	roced->port_by_id[port->id] = port;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
 		return fail(port, "the device tells nothing of itself", rc);
@@ -333,20 +327,15 @@ bool port_poll_link(struct port *port)
 	return true;
 }
 
-static void nothing(void *arg)
+bool port_wants_redial(const struct port *port)
 {
-	(void)arg;
+	return !port->up && net_driver_dials(port->config->device);
 }
 
 void port_redial(struct port *port)
 {
 	int type, level;
 
-	if (port->up || !net_driver_dials(port->config->device))
-		return;
-	atomic_store(&port->off, true);
-	for (uint32_t w = 0; w < port->roced->n_workers; w++)
-		worker_call(port->roced->workers[w], nothing, NULL);
 	if (port->started)
 		(void)rte_eth_dev_stop(port->id);
 	/* that nobody is there has been said, and would be again each time */
