@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 8
+#define BACKLOG 64
 
 /* ---- clients ---- */
 
@@ -44,20 +44,27 @@ static struct rf_client *place_for_client(struct rf_control *control)
 	return at;
 }
 
-static void accept_client(struct rf_control *control)
+static void add_client(struct rf_control *control, int fd)
 {
-	int fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct rf_client *client;
+	struct rf_client *client = place_for_client(control);
 	struct epoll_event event = {.events = EPOLLIN};
 
-	if (fd < 0)
-		return;
-	client = place_for_client(control);
 	event.data.ptr = client;
 	client->fd = fd;
 	client->order = ++control->n_commands;
 	if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
 		close_client(client);
+}
+
+static void accept_clients(struct rf_control *control)
+{
+	for (int i = 0; i < RF_MAX_CLIENTS; i++) {
+		int fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		add_client(control, fd);
+	}
 }
 
 /* ---- lines ---- */
@@ -165,9 +172,9 @@ void rf_control_serve(struct rf_control *control)
 		else
 			serve_client(control, events[i].data.ptr, events[i].events);
 	}
-	/* last, since it may take the place of one that was served */
+	/* last, since they may take the places of those that were served */
 	if (asked)
-		accept_client(control);
+		accept_clients(control);
 }
 
 /* ---- life ---- */
