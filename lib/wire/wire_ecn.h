@@ -17,7 +17,7 @@ static inline bool wire_is_ect(uint8_t traffic_class)
 /* The traffic class of an IP header of version 4 or 6. */
 static inline uint8_t wire_traffic_class(const uint8_t *ip, uint8_t version)
 {
-	return version == 6 ? (uint8_t)(ip[0] << 4 | ip[1] >> 4) : ip[1];
+	return (uint8_t)(version == 6 ? ip[0] << 4 | ip[1] >> 4 : ip[1]);
 }
 
 /* Marks an IP header of version 4 or 6 CE. IPv4's checksum follows (RFC 1624, eqn. 3): one that was wrong stays so. */

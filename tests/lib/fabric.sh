@@ -5,7 +5,8 @@
 # Topology: in F runs roce-fabric, with four ports a, b, ka and kb: hosts 0 and 2 are the roced of A and of B, hosts 1 and 3 the
 # kernel of A and of B (interface kern). Hosts 0 and 1 are at leaf 0, hosts 2 and 3 at leaf 1.
 
-fabric_bin=$build_dir/app/roce-fabric/roce-fabric
+# FABRIC_BIN: another one, built with sanitizers say
+fabric_bin=${FABRIC_BIN:-$build_dir/app/roce-fabric/roce-fabric}
 fabric_pid=
 K4A=10.78.0.1 K4B=10.78.0.2
 K6A=fd78::1 K6B=fd78::2
