@@ -79,7 +79,8 @@ void fk_each_link(const struct fabric *fabric, const struct fk_fabric *keys, con
 	FK_NUMBER("fabric.hosts_per_leaf", FK_AT(s, f.hosts_per_leaf), 1, FK_MAX_INDEX, "16", "", ""), \
 	FK_NUMBER("fabric.cores_per_spine", FK_AT(s, f.cores_per_spine), 0, FK_MAX_INDEX, "0", "", \
 		"with more than one pod"), \
-	FK_NUMBER("fabric.host_mbps", FK_AT(s, f.host_mbps), 1, FK_MBPS, "100000", "Mb/s", "rate of the hosts' links"), \
+	FK_NUMBER("fabric.host_mbps", FK_AT(s, f.host_mbps), 1, FK_MBPS, "100000", "Mb/s", \
+		"rate of the hosts' links"), \
 	FK_NUMBER("fabric.leaf_mbps", FK_AT(s, f.leaf_mbps), 1, FK_MBPS, "100000", "Mb/s", \
 		"of those from leaf to spine"), \
 	FK_NUMBER("fabric.core_mbps", FK_AT(s, f.core_mbps), 1, FK_MBPS, "100000", "Mb/s", \

@@ -48,14 +48,14 @@ static uint64_t sum_lost(const struct fabric_port_stats *stats)
 static void direction(FILE *out, const char *name, const struct fabric_port_stats *s)
 {
 	fprintf(out, ",\"%s\":{\"packets\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"marked\":%" PRIu64
-		",\"queue_max_bytes\":%" PRIu64 ",\"pauses\":%u}", name, s->tx_packets, s->tx_bytes, sum_lost(s), s->marked,
-		s->max_queue_bytes, s->pauses);
+		",\"queue_max_bytes\":%" PRIu64 ",\"pauses\":%u}", name, s->tx_packets, s->tx_bytes, sum_lost(s),
+		s->marked, s->max_queue_bytes, s->pauses);
 }
 
 static void fault_of(FILE *out, const struct fabric_fault *f)
 {
-	fprintf(out, ",\"cut\":%s,\"rate_percent\":%u,\"lose_ppm\":%u,\"corrupt_ppm\":%u,\"repeat_ppm\":%u,\"delay_ppm\":%u,"
-		"\"delay_ns\":%" PRIu64 ",\"pause_priorities\":%u", f->cut ? "true" : "false",
+	fprintf(out, ",\"cut\":%s,\"rate_percent\":%u,\"lose_ppm\":%u,\"corrupt_ppm\":%u,\"repeat_ppm\":%u,"
+		"\"delay_ppm\":%u,\"delay_ns\":%" PRIu64 ",\"pause_priorities\":%u", f->cut ? "true" : "false",
 		f->rate_percent != 0 ? f->rate_percent : 100, f->lose_ppm, f->corrupt_ppm, f->repeat_ppm, f->delay_ppm,
 		f->delay_ns, f->pause_priorities);
 }
@@ -127,8 +127,9 @@ static void port(const struct rf_port *p, bool first, FILE *out)
 
 	fprintf(out, "%s{\"name\":\"%s\",\"host\":%u,\"up\":%s,\"rx_packets\":%" PRIu64 ",\"rx_bytes\":%" PRIu64
 		",\"tx_packets\":%" PRIu64 ",\"tx_bytes\":%" PRIu64 ",\"flooded\":%" PRIu64 ",\"pauses\":%" PRIu64
-		",\"in_fabric\":%u", first ? "" : ",", p->config->port.name, p->config->host, p->port.up ? "true" : "false",
-		s->rx_packets, s->rx_bytes, s->tx_packets, s->tx_bytes, s->flooded, s->pauses, p->in_fabric);
+		",\"in_fabric\":%u", first ? "" : ",", p->config->port.name, p->config->host,
+		p->port.up ? "true" : "false", s->rx_packets, s->rx_bytes, s->tx_packets, s->tx_bytes, s->flooded,
+		s->pauses, p->in_fabric);
 	counts(out, "dropped", drop_names, s->dropped, RF_DROP_COUNT);
 	fputc('}', out);
 }

@@ -170,7 +170,8 @@ static int take_place(struct words *words, const struct verb *verb, struct rf_co
 	if (out->everywhere && verb->place == ANYWHERE)
 		return 0;
 	if (kinds == 0)
-		return wrong(words, "%s: where? must be " PLACE ", not %s", verb->word, shown(words, words->next, text));
+		return wrong(words, "%s: where? must be " PLACE ", not %s", verb->word,
+			shown(words, words->next, text));
 	if (kinds > 1)
 		return wrong(words, "%s: one place at a time: " PLACE, verb->word);
 	if (place->count == FK_ANY)

@@ -36,8 +36,8 @@ struct rf_command {
 	uint64_t delay_ns;
 };
 
-/* Reads a line of n bytes, without its end. 0, or -EINVAL with what is wrong and what would be right in error, which holds
- * printable characters without quotes and backslashes, so that it can be a text of JSON. */
+/* Reads a line of n bytes, without its end. 0, or -EINVAL with what is wrong and what would be right in error,
+ * which holds printable characters without quotes and backslashes, so that it can be a text of JSON. */
 int rf_command_parse(const char *line, size_t n, struct rf_command *out, char error[RF_ERROR_BYTES]);
 
 /* The fault of a link after the command; fault is the present one. */

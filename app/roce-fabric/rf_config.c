@@ -81,8 +81,9 @@ static void check_host(struct config_reader *reader, const struct rf_config *con
 	uint64_t hosts = (uint64_t)config->fabric.pods * config->fabric.leaves * config->fabric.hosts_per_leaf;
 
 	if (port->host >= hosts)
-		config_error(reader, &port->port.at, "ports[%u].host: the fabric has %llu, from 0 on, so there is no %u",
-			p, (unsigned long long)hosts, port->host);
+		config_error(reader, &port->port.at,
+			"ports[%u].host: the fabric has %llu, from 0 on, so there is no %u", p,
+			(unsigned long long)hosts, port->host);
 	for (uint32_t q = 0; q < p; q++) {
 		if (port->host == config->ports[q].host)
 			config_error(reader, &port->port.at, "ports[%u].host: %u is ports[%u] too", p, port->host, q);

@@ -130,12 +130,17 @@ static void read_some(struct rf_client *client)
 
 static void write_some(struct rf_client *client)
 {
-	ssize_t n = send(client->fd, client->answer + client->written, client->answer_bytes - client->written, MSG_NOSIGNAL);
+	size_t left = client->answer_bytes - client->written;
+	ssize_t n = send(client->fd, client->answer + client->written, left, MSG_NOSIGNAL);
 
-	if (n >= 0)
+	if (n >= 0) {
 		client->written += (size_t)n;
-	else if (errno != EAGAIN && errno != EINTR)
-		client->written = client->answer_bytes, client->ended = true, client->n = 0;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		/* it has gone, and asks nothing more */
+		client->written = client->answer_bytes;
+		client->ended = true;
+		client->n = 0;
+	}
 	if (client->written < client->answer_bytes)
 		return;
 	free(client->answer);
@@ -188,7 +193,8 @@ static int make_addr(const char *path, struct sockaddr_un *addr)
 	return 0;
 }
 
-/* Whether somebody answers there; if not, the socket that a dead process left is removed. Other files refuse connections too. */
+/* Whether somebody answers there; if not, the socket that a dead process left is removed. Other files refuse
+ * connections too. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
 	struct stat st;

@@ -30,9 +30,9 @@ struct rf_frame {
 };
 
 /*
- * Looks at the first n bytes of a frame, those that are at hand. The flow is a hash of the IP addresses, the protocol and the ports of
- * UDP and TCP; fragments have no ports, so that all of them go one way. Without IP it is one of the link addresses and the
- * EtherType. At most two VLAN tags are passed over; they do not count.
+ * Looks at the first n bytes of a frame, those that are at hand. The flow is a hash of the IP addresses, the
+ * protocol and the ports of UDP and TCP; fragments have no ports, so that all of them go one way. Without IP it is
+ * one of the link addresses and the EtherType. At most two VLAN tags are passed over; they do not count.
  */
 void rf_frame_parse(const uint8_t *frame, size_t n, struct rf_frame *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * At which port a link address was seen last (IEEE 802.1Q, 8.7). A table of fixed size: among addresses that fall into one
- * set, the one that was not seen for longest goes, and is learnt again when it sends. Pure.
+ * At which port a link address was seen last (IEEE 802.1Q, 8.7). A table of fixed size: among addresses that fall
+ * into one set, the one that was not seen for longest goes, and is learnt again when it sends. Pure.
  */
 #ifndef RF_MACS_H
 #define RF_MACS_H

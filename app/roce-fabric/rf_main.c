@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roce-fabric: reads its arguments, starts the parts in order, moves packets, stops them in reverse; or asks one that runs. */
+/* roce-fabric: reads its arguments, starts the parts, moves packets, stops them in reverse; or asks one that runs. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>

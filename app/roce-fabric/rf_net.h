@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric between the ports: frames in at their host, out when and as the model says. One thread. Times are nanoseconds
- * since the start, so that the model's picoseconds last for 213 days.
+ * The fabric between the ports: frames in at their host, out when and as the model says. One thread. Times are
+ * nanoseconds since the start, so that the model's picoseconds last for 213 days.
  */
 #ifndef RF_NET_H
 #define RF_NET_H

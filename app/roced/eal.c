@@ -221,7 +221,8 @@ int eal_start(const struct eal_config *config)
 	rc = rte_eal_init(args.n, args.v);
 	if (rc >= 0)
 		return 0;
-	log_line(LOG_ERR, "DPDK does not start: %s%s", strerror(rte_errno), no_hugepages() && !user_has(config, no_huge) ?
+	log_line(LOG_ERR, "DPDK does not start: %s%s", strerror(rte_errno),
+		no_hugepages() && !user_has(config, no_huge) ?
 		"; there are no hugepages: add \"--no-huge\", \"-m\", \"512\" to eal.args" : "");
 	return -rte_errno;
 }

@@ -58,8 +58,8 @@ static inline const struct port_addr *port_find_addr(
 	return NULL;
 }
 
-/* Makes the device, its buffers and queues. The caller has set config, index and n_tx_queues, and all else is zero. Logs why
- * not; port_close() is due either way. */
+/* Makes the device, its buffers and queues. The caller has set config, index and n_tx_queues, and all else is zero.
+ * Logs why not; port_close() is due either way. */
 int port_open(struct port *port);
 /* Starts it. One whose peer is not there yet is started all the same, and redialled later. Logs why not. */
 int port_start(struct port *port);

@@ -137,8 +137,8 @@ int fabric_set_fault(struct fabric *fabric, uint32_t link, const struct fabric_f
 /* The fault that a link has. -EINVAL. */
 int fabric_link_fault(const struct fabric *fabric, uint32_t link, struct fabric_fault *out);
 
-/* The host asks its leaf to pause these priorities (bit p: priority p) from now on and no others, as a PFC frame does that
- * takes no time to send (IEEE 802.1Qbb); the pause lasts until the next call. -EINVAL: no such host. */
+/* The host asks its leaf to pause these priorities (bit p: priority p) from now on and no others, as a PFC frame
+ * does that takes no time to send (IEEE 802.1Qbb); the pause lasts until the next call. -EINVAL: no such host. */
 int fabric_host_pause(struct fabric *fabric, uint32_t host, uint8_t priorities, uint64_t now_ns);
 
 /* ---- telemetry ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What reaches roce-fabric from outside. The first byte says what the rest is: even, a frame; odd, a command of the control
- * socket. Parsing keeps within the bytes; what it says of a frame can be acted on; an error can be a text of JSON; a command that is
- * taken names a place and a fault that the fabric accepts or that fk_place_ok() refuses.
+ * What reaches roce-fabric from outside. The first byte says what the rest is: even, a frame; odd, a command of the
+ * control socket. Parsing keeps within the bytes; what it says of a frame can be acted on; an error can be a text
+ * of JSON; a command that is taken names a place and a fault that the fabric accepts or that fk_place_ok() refuses.
  */
 #include <string.h>
 

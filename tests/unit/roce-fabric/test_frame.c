@@ -36,8 +36,8 @@ static void ether(struct made *f, const char *tags, size_t n_tags, uint16_t type
 /* frag: flags and offset. */
 static void ip4(struct made *f, uint8_t tos, uint16_t frag, uint8_t proto, uint8_t last, uint16_t sport)
 {
-	uint8_t ip[20] = {0x45, tos, 0, 100, 0, 7, (uint8_t)(frag >> 8), (uint8_t)frag, 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0,
-		last};
+	uint8_t ip[20] = {0x45, tos, 0, 100, 0, 7, (uint8_t)(frag >> 8), (uint8_t)frag, 64, proto, 0, 0, 10, 0, 0, 1,
+		10, 0, 0, last};
 	uint8_t udp[8] = {(uint8_t)(sport >> 8), (uint8_t)sport, 0x12, 0xb7};
 
 	add(f, ip, sizeof(ip));
@@ -64,7 +64,8 @@ static struct rf_frame parse(const struct made *f)
 	return out;
 }
 
-static uint32_t flow4(const char *tags, size_t n_tags, uint8_t tos, uint16_t frag, uint8_t proto, uint8_t last, uint16_t sport)
+static uint32_t flow4(const char *tags, size_t n_tags, uint8_t tos, uint16_t frag, uint8_t proto, uint8_t last,
+	uint16_t sport)
 {
 	struct made f;
 
