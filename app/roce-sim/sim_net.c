@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "sim_internal.h"
+#include "wire_ecn.h"
 
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
-#define ECN_MASK   0x03
-#define IP4_CSUM   10
-#define IP4_BYTES  20
 
 /* A packet buffer: an mbuf as DPDK lays it out, in plain memory. */
 struct sim_buffer {
@@ -66,26 +64,12 @@ void sim_buffer_give(struct sim_net *net, struct rte_mbuf *m)
 
 /* ---- what the fabric asks ---- */
 
-/* RFC 3168: the congestion mark of an IP header; the checksum of IPv4's covers it. */
 static void set_ce(struct rte_mbuf *m)
 {
 	struct wire_pkt *pkt = TP_PKT(m);
-	uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *) + pkt->l3_off;
-	uint32_t sum = 0;
 
-	pkt->tos |= ECN_MASK;
-	if (pkt->l3_version == 6) {
-		ip[1] |= ECN_MASK << 4;
-		return;
-	}
-	ip[1] |= ECN_MASK;
-	ip[IP4_CSUM] = ip[IP4_CSUM + 1] = 0;
-	for (int i = 0; i < IP4_BYTES; i += 2)
-		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~(sum + (sum >> 16));
-	ip[IP4_CSUM] = (uint8_t)(sum >> 8);
-	ip[IP4_CSUM + 1] = (uint8_t)sum;
+	pkt->tos |= WIRE_ECN_MASK;
+	wire_set_ce(rte_pktmbuf_mtod(m, uint8_t *) + pkt->l3_off, pkt->l3_version);
 }
 
 static void flip_a_bit(struct sim_net *net, struct rte_mbuf *m)

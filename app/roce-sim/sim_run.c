@@ -11,62 +11,39 @@
 
 /* ---- faults ---- */
 
-static struct fabric_fault to_fault(const struct sim_fault *f)
+/* A fault that begins or ends. */
+struct change {
+	struct sim_run *run;
+	struct fabric_fault fault;
+};
+
+static void change_link(void *arg, uint32_t link)
 {
-	return (struct fabric_fault){
-		.cut = f->cut,
-		.rate_percent = f->rate_percent,
-		.lose_ppm = f->lose_ppm,
-		.corrupt_ppm = f->corrupt_ppm,
-		.repeat_ppm = f->repeat_ppm,
-		.delay_ppm = f->delay_ppm,
-		.delay_ns = f->delay_ns,
-		.pause_priorities = (uint8_t)f->pause_priorities,
-	};
+	const struct change *change = arg;
+
+	(void)fabric_set_fault(change->run->net->fabric, link, &change->fault, change->run->net->now_ns);
 }
 
-static bool within(uint32_t i, uint32_t first, uint32_t count)
+static void make_change(struct sim_net *net, const struct fk_fault *f, struct change *change, uint64_t now_ps)
 {
-	return first == SIM_ANY || (i >= first && i - first < count);
-}
-
-/* Leaf or spine alone stands for all its links; both for the links between them. */
-static void set_fault(struct sim_run *run, const struct sim_fault *f, const struct fabric_fault *fault)
-{
-	struct fabric *fabric = run->net->fabric;
-	uint64_t now_ns = run->net->now_ns;
-	uint32_t leaves = run->scenario->fabric.pods * run->scenario->fabric.leaves;
-
-	for (uint32_t i = 0; i < f->count && f->link != SIM_ANY; i++)
-		(void)fabric_set_fault(fabric, f->link + i, fault, now_ns);
-	for (uint32_t i = 0; i < f->count && f->host != SIM_ANY; i++)
-		(void)fabric_set_fault(fabric, f->host + i, fault, now_ns);
-	if (f->leaf == SIM_ANY && f->spine == SIM_ANY)
-		return;
-	for (uint32_t l = 0; l < leaves; l++) {
-		for (uint32_t s = 0; s < run->scenario->fabric.spines; s++) {
-			if (within(l, f->leaf, f->count) && within(s, f->spine, f->count))
-				(void)fabric_set_fault(fabric, fabric_leaf_link(fabric, l, s), fault, now_ns);
-		}
-	}
+	change->run = net->user;
+	net->now_ns = now_ps / FABRIC_PS_PER_NS;
+	fk_each_link(net->fabric, &change->run->scenario->fabric, &f->place, change_link, change);
 }
 
 static void on_fault(void *env, void *arg, uint64_t now_ps)
 {
-	struct sim_net *net = env;
-	struct fabric_fault fault = to_fault(arg);
+	struct change change;
 
-	net->now_ns = now_ps / FABRIC_PS_PER_NS;
-	set_fault(net->user, arg, &fault);
+	fk_fabric_fault(arg, &change.fault);
+	make_change(env, arg, &change, now_ps);
 }
 
 static void on_heal(void *env, void *arg, uint64_t now_ps)
 {
-	const struct fabric_fault none = {0};
-	struct sim_net *net = env;
+	struct change change = {0};
 
-	net->now_ns = now_ps / FABRIC_PS_PER_NS;
-	set_fault(net->user, arg, &none);
+	make_change(env, arg, &change, now_ps);
 }
 
 static int plan_faults(struct sim_run *run)
@@ -75,7 +52,7 @@ static int plan_faults(struct sim_run *run)
 
 	for (uint32_t i = 0; i < run->scenario->n_faults && rc == 0; i++) {
 		/* Not written to; events hand out what they were given. */
-		struct sim_fault *f = (struct sim_fault *)(uintptr_t)&run->scenario->faults[i];
+		struct fk_fault *f = (struct fk_fault *)(uintptr_t)&run->scenario->faults[i];
 
 		rc = fabric_at(run->net->fabric, f->at_us * US, on_fault, f);
 		if (rc == 0 && f->until_us != 0)
@@ -102,7 +79,7 @@ static int make_net(struct sim_run *run)
 
 	if (s->transport.service == TP_QPT_UD)
 		config.max_ahs = config.max_qps;
-	sim_scenario_fabric(s, run->seed, &config.fabric);
+	fk_fabric_config(&s->fabric, run->seed, &config.fabric);
 	return sim_net_create(&config, &run->net);
 }
 

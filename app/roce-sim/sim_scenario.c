@@ -5,53 +5,23 @@
 #include "sim_scenario.h"
 #include "sim_sizes.h"
 
-#define US           1000u
 #define MAX_BYTES    (1ull << 40)
 #define MAX_US       (1ull << 40)
-#define MAX_INDEX    (1u << 20)
-#define MAX_PPM      1000000u
+#define MAX_INDEX    FK_MAX_INDEX
 #define MAX_MESSAGES (1u << 31)
 
 #define F(s, f)        offsetof(struct s, f), sizeof(((struct s *)0)->f), 0
 #define L(s, f, count) offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
 #define GROUP          0, 0, 0
-#define ANY            "4294967295"
 /* A number with default, range and unit. */
 #define N(path, at, min, max, dflt, unit, help) {path, CONFIG_UINT, at, min, max, dflt, unit, help}
 #define T(path, at, dflt, help)                 {path, CONFIG_TEXT, at, 1, SIM_WORD_BYTES - 1, dflt, "", help}
 #define B(path, at, dflt, help)                 {path, CONFIG_BOOLEAN, at, 0, 1, dflt, "", help}
-#define FAB(f)  F(sim_scenario, fabric.f)
 #define TP(f)   F(sim_scenario, transport.f)
 #define W(f)    F(sim_workload, f)
-#define X(f)    F(sim_fault, f)
 
 static const struct config_key keys[] = {
-	{"fabric", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "leaves, spines, cores and their links"},
-	N("fabric.pods", FAB(pods), 1, MAX_INDEX, "1", "", "more than one: three tiers"),
-	N("fabric.leaves", FAB(leaves), 1, MAX_INDEX, "8", "", "of a pod"),
-	N("fabric.spines", FAB(spines), 0, MAX_INDEX, "16", "", "of a pod"),
-	N("fabric.hosts_per_leaf", FAB(hosts_per_leaf), 1, MAX_INDEX, "16", "", ""),
-	N("fabric.cores_per_spine", FAB(cores_per_spine), 0, MAX_INDEX, "0", "", "with more than one pod"),
-	N("fabric.host_mbps", FAB(host_mbps), 1, 8000000, "100000", "Mb/s", "rate of the hosts' links"),
-	N("fabric.leaf_mbps", FAB(leaf_mbps), 1, 8000000, "100000", "Mb/s", "of those from leaf to spine"),
-	N("fabric.core_mbps", FAB(core_mbps), 1, 8000000, "100000", "Mb/s", "of those from spine to core"),
-	N("fabric.host_ns", FAB(host_ns), 0, 1000000000, "500", "ns",
-		"delay of the hosts' links, the receiver's included"),
-	N("fabric.leaf_ns", FAB(leaf_ns), 0, 1000000000, "500", "ns", "of those from leaf to spine"),
-	N("fabric.core_ns", FAB(core_ns), 0, 1000000000, "500", "ns", "of those from spine to core"),
-	N("fabric.buffer_bytes", FAB(buffer_bytes), 0, MAX_BYTES, "33554432", "bytes",
-		"of a switch, shared by its ports; 0: endless"),
-	N("fabric.queue_bytes", FAB(queue_bytes), 0, MAX_BYTES, "0", "bytes", "most of one port; 0: the buffer"),
-	N("fabric.ecn_min_bytes", FAB(ecn_min_bytes), 0, MAX_BYTES, "100000", "bytes", "queue at which marking begins"),
-	N("fabric.ecn_max_bytes", FAB(ecn_max_bytes), 0, MAX_BYTES, "400000", "bytes",
-		"queue from which all is marked; both 0: no marking"),
-	N("fabric.ecn_max_permille", FAB(ecn_max_permille), 0, 1000, "200", "permille", "marked just below that"),
-	N("fabric.pfc_priorities", FAB(pfc_priorities), 0, 255, "0", "", "bit p: priority p is lossless"),
-	N("fabric.pfc_xoff_bytes", FAB(pfc_xoff_bytes), 0, MAX_BYTES, "500000", "bytes",
-		"from one port and priority in a switch: its sender is paused"),
-	N("fabric.pfc_xon_bytes", FAB(pfc_xon_bytes), 0, MAX_BYTES, "400000", "bytes", "and resumes"),
-	N("fabric.convergence_us", FAB(convergence_us), 0, MAX_US, "1000000", "us",
-		"from a cut until the switches route around it"),
+	FK_FABRIC_ROWS(sim_scenario, fabric),
 
 	{"transport", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "the hosts"},
 	T("transport.service", TP(service_name), "RC", "RC, UC or UD"),
@@ -99,25 +69,7 @@ static const struct config_key keys[] = {
 	N("workloads[].zipf_permille", W(zipf_permille), 0, 4000, "600", "permille",
 		"moe: exponent of the experts' popularity"),
 
-	{"faults", CONFIG_LIST_OF, L(sim_scenario, faults, n_faults), 0, SIM_MAX_FAULTS, "", "",
-		"what goes wrong on links; of two at once on a link the later one counts"},
-	N("faults[].at_us", X(at_us), 0, MAX_US, "0", "us", "from then"),
-	N("faults[].until_us", X(until_us), 0, MAX_US, "0", "us", "to then; 0: to the end"),
-	N("faults[].host", X(host), 0, MAX_INDEX, ANY, "", "link of that host"),
-	N("faults[].leaf", X(leaf), 0, MAX_INDEX, ANY, "", "links of that leaf to spines, counted over all pods"),
-	N("faults[].spine", X(spine), 0, MAX_INDEX, ANY, "",
-		"links of leaves to that spine of their pod; with `leaf`, of that one only"),
-	N("faults[].link", X(link), 0, MAX_INDEX, ANY, "", "link by number: hosts', leaf to spine, spine to core"),
-	N("faults[].count", X(count), 1, MAX_INDEX, "1", "", "so many hosts, leaves, spines or links from that one on"),
-	B("faults[].cut", X(cut), "false", "nothing gets through"),
-	N("faults[].rate_percent", X(rate_percent), 0, 100, "0", "%", "of the link's rate; 0: all of it"),
-	N("faults[].lose_ppm", X(lose_ppm), 0, MAX_PPM, "0", "ppm", "packets lost"),
-	N("faults[].corrupt_ppm", X(corrupt_ppm), 0, MAX_PPM, "0", "ppm", "damaged"),
-	N("faults[].repeat_ppm", X(repeat_ppm), 0, MAX_PPM, "0", "ppm", "delivered twice"),
-	N("faults[].delay_ppm", X(delay_ppm), 0, MAX_PPM, "0", "ppm", "delayed, so that others overtake them"),
-	N("faults[].delay_ns", X(delay_ns), 0, 1000000000, "10000", "ns", "at most"),
-	N("faults[].pause_priorities", X(pause_priorities), 0, 255, "0", "",
-		"bit p: both ends are told all the time to pause priority p (a PFC storm)"),
+	FK_FAULT_ROWS(sim_scenario, faults, n_faults),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -190,53 +142,6 @@ static void check_workload(struct config_reader *reader, struct sim_scenario *s,
 		config_error(reader, &w->at, "message_bytes: is needed, a message has at most 2147483648 bytes");
 }
 
-/* ---- faults ---- */
-
-static void check_place(struct config_reader *reader, const struct sim_fault *f, const char *what, uint32_t first,
-	uint64_t n)
-{
-	if (first == SIM_ANY || (uint64_t)first + f->count <= n)
-		return;
-	config_error(reader, &f->at, "%s: there are %llu, so %u with count %u is too high", what, (unsigned long long)n,
-		first, f->count);
-}
-
-static void check_fault(struct config_reader *reader, const struct sim_scenario *s, const struct sim_fault *f)
-{
-	uint64_t leaves = (uint64_t)s->fabric.pods * s->fabric.leaves;
-	uint64_t hosts = leaves * s->fabric.hosts_per_leaf;
-	uint64_t cores = (uint64_t)s->fabric.pods * s->fabric.spines * s->fabric.cores_per_spine;
-
-	check_place(reader, f, "host", f->host, hosts);
-	check_place(reader, f, "leaf", f->leaf, leaves);
-	check_place(reader, f, "spine", f->spine, s->fabric.spines);
-	check_place(reader, f, "link", f->link, hosts + leaves * s->fabric.spines + cores);
-	if (f->host == SIM_ANY && f->leaf == SIM_ANY && f->spine == SIM_ANY && f->link == SIM_ANY)
-		config_error(reader, &f->at, "needs a host, leaf, spine or link");
-	if (f->until_us != 0 && f->until_us <= f->at_us)
-		config_error(reader, &f->at, "until_us: is not after at_us");
-}
-
-static void check_fabric(struct config_reader *reader, const struct sim_scenario *s)
-{
-	const struct config_at at = {0};
-	struct fabric_config config;
-
-	if (s->fabric.pods > 1 && s->fabric.cores_per_spine == 0)
-		config_error(reader, &at, "fabric.cores_per_spine: several pods need cores");
-	if (s->fabric.pods == 1 && s->fabric.cores_per_spine != 0)
-		config_error(reader, &at, "fabric.cores_per_spine: one pod has none");
-	if (s->fabric.spines == 0 && s->fabric.leaves > 1)
-		config_error(reader, &at, "fabric.spines: several leaves need spines");
-	if (s->fabric.ecn_min_bytes > s->fabric.ecn_max_bytes)
-		config_error(reader, &at, "fabric.ecn_min_bytes: is above ecn_max_bytes");
-	if (s->fabric.pfc_xon_bytes > s->fabric.pfc_xoff_bytes)
-		config_error(reader, &at, "fabric.pfc_xon_bytes: is above pfc_xoff_bytes");
-	sim_scenario_fabric(s, 0, &config);
-	if (reader->n_errors == 0 && !fabric_config_ok(&config))
-		config_error(reader, &at, "fabric: is too large");
-}
-
 unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err)
 {
 	struct config_reader reader = {
@@ -251,37 +156,11 @@ unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE
 	memset(scenario, 0, sizeof(*scenario));
 	if (!config_read_table(&reader))
 		return reader.n_errors;
-	check_fabric(&reader, scenario);
+	fk_check_fabric(&reader, &scenario->fabric);
 	check_transport(&reader, scenario);
 	for (uint32_t i = 0; i < scenario->n_workloads; i++)
 		check_workload(&reader, scenario, i);
 	for (uint32_t i = 0; i < scenario->n_faults; i++)
-		check_fault(&reader, scenario, &scenario->faults[i]);
+		fk_check_fault(&reader, &scenario->fabric, &scenario->faults[i]);
 	return reader.n_errors;
-}
-
-void sim_scenario_fabric(const struct sim_scenario *scenario, uint64_t seed, struct fabric_config *config)
-{
-	*config = (struct fabric_config){
-		.pods = scenario->fabric.pods,
-		.leaves = scenario->fabric.leaves,
-		.spines = scenario->fabric.spines,
-		.hosts_per_leaf = scenario->fabric.hosts_per_leaf,
-		.cores_per_spine = scenario->fabric.cores_per_spine,
-		.host_link = {scenario->fabric.host_mbps, scenario->fabric.host_ns},
-		.leaf_link = {scenario->fabric.leaf_mbps, scenario->fabric.leaf_ns},
-		.core_link = {scenario->fabric.core_mbps, scenario->fabric.core_ns},
-		.sw = {
-			.buffer_bytes = scenario->fabric.buffer_bytes,
-			.queue_bytes = scenario->fabric.queue_bytes,
-			.ecn_min_bytes = scenario->fabric.ecn_min_bytes,
-			.ecn_max_bytes = scenario->fabric.ecn_max_bytes,
-			.ecn_max_permille = scenario->fabric.ecn_max_permille,
-			.pfc_priorities = (uint8_t)scenario->fabric.pfc_priorities,
-			.pfc_xoff_bytes = scenario->fabric.pfc_xoff_bytes,
-			.pfc_xon_bytes = scenario->fabric.pfc_xon_bytes,
-		},
-		.convergence_ns = scenario->fabric.convergence_us * US,
-		.seed = seed,
-	};
 }

@@ -5,13 +5,11 @@
 
 #include <stdio.h>
 
-#include "config_read.h"
+#include "fabric_keys.h"
 #include "sim.h"
 
 #define SIM_MAX_WORKLOADS 16
-#define SIM_MAX_FAULTS    64
 #define SIM_WORD_BYTES    24
-#define SIM_ANY           UINT32_MAX /* of a host, leaf or spine: not given */
 
 enum sim_pattern { SIM_PERMUTATION, SIM_INCAST, SIM_ALL_TO_ALL, SIM_RING, SIM_POISSON, SIM_MOE };
 enum sim_op { SIM_WRITE, SIM_SEND, SIM_READ };
@@ -37,26 +35,8 @@ struct sim_workload {
 	uint32_t tokens, token_bytes, top_k, zipf_permille; /* moe */
 };
 
-struct sim_fault {
-	struct config_at at;
-	uint64_t at_us, until_us;         /* until 0: the end */
-	uint32_t host, leaf, spine;       /* SIM_ANY: not named */
-	uint32_t link;                    /* by number, SIM_ANY: by those */
-	uint32_t count;                   /* so many hosts, leaves or spines from that one on */
-	bool cut;
-	uint32_t rate_percent, lose_ppm, corrupt_ppm, repeat_ppm, delay_ppm;
-	uint64_t delay_ns;
-	uint32_t pause_priorities;
-};
-
 struct sim_scenario {
-	struct {
-		uint32_t pods, leaves, spines, hosts_per_leaf, cores_per_spine;
-		uint64_t buffer_bytes, queue_bytes, ecn_min_bytes, ecn_max_bytes, pfc_xoff_bytes, pfc_xon_bytes;
-		uint32_t ecn_max_permille, pfc_priorities;
-		uint64_t convergence_us;
-		uint64_t host_mbps, leaf_mbps, core_mbps, host_ns, leaf_ns, core_ns;
-	} fabric;
+	struct fk_fabric fabric;
 	struct {
 		char service_name[SIM_WORD_BYTES], scheduler[SIM_WORD_BYTES];
 		enum tp_qp_type service;
@@ -69,7 +49,7 @@ struct sim_scenario {
 	uint32_t n_workloads;
 	struct sim_workload workloads[SIM_MAX_WORKLOADS];
 	uint32_t n_faults;
-	struct sim_fault faults[SIM_MAX_FAULTS];
+	struct fk_fault faults[FK_MAX_FAULTS];
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */
 };
 
@@ -77,8 +57,5 @@ struct sim_scenario {
 unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err);
 /* Prints the table of keys. */
 void sim_scenario_help(FILE *out, bool markdown);
-
-/* The fabric of a scenario; the seed is the run's. */
-void sim_scenario_fabric(const struct sim_scenario *scenario, uint64_t seed, struct fabric_config *config);
 
 #endif

@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "claim.h"
 #include "log.h"
-#include "roced.h"
+
+#define PATH_BYTES 108 /* of a Unix socket */
 
 static int make_directory(const char *path)
 {
-	char copy[sizeof(((struct roced *)0)->config.control.socket)];
+	char copy[PATH_BYTES];
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	if (mkdir(dirname(copy), 0755) != 0 && errno != EEXIST)
@@ -25,28 +27,28 @@ static int make_directory(const char *path)
 	return 0;
 }
 
-int claim_socket(struct roced *roced)
+int claim_socket(const char *socket, const char *program, int *fd)
 {
-	const char *socket = roced->config.control.socket;
-	char path[sizeof(roced->config.control.socket) + sizeof(".lock")];
+	char path[PATH_BYTES + sizeof(".lock")];
 	int rc = make_directory(socket);
 
 	snprintf(path, sizeof(path), "%s.lock", socket);
 	if (rc == 0) {
-		roced->claim_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (roced->claim_fd < 0 || flock(roced->claim_fd, LOCK_EX | LOCK_NB) != 0)
+		*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) != 0)
 			rc = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
 	}
 	if (rc != 0)
-		log_line(LOG_ERR, "control socket %s: %s%s", socket, strerror(-rc),
-			rc == -EADDRINUSE ? " (another roced serves it: give control.socket)" : "");
+		log_line(LOG_ERR, "control socket %s: %s%s%s%s", socket, strerror(-rc),
+			rc == -EADDRINUSE ? " (another " : "", rc == -EADDRINUSE ? program : "",
+			rc == -EADDRINUSE ? " serves it: give control.socket)" : "");
 	return rc;
 }
 
 /* The file stays: removing it would let two daemons lock two files of one name. */
-void claim_release(struct roced *roced)
+void claim_release(int *fd)
 {
-	if (roced->claim_fd >= 0)
-		close(roced->claim_fd);
-	roced->claim_fd = -1;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }

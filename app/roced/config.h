@@ -124,6 +124,10 @@ unsigned config_load(const char *path, struct config *config, FILE *err);
 /* Prints the table of keys; markdown: as the table of docs/configuration.md. */
 void config_print_help(FILE *out, bool markdown);
 
+/* Checks name and device of port p against those before it, and the device against what its driver needs. */
+void config_check_port(struct config_reader *reader, const struct config_port *const *ports, uint32_t p,
+	uint32_t n_tx_queues);
+
 /* Index of a port or -1. */
 int config_find_port(const struct config *config, const char *name);
 

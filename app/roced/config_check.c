@@ -104,23 +104,23 @@ static void check_queues(struct config_reader *reader, uint32_t p, uint64_t take
 			p, port->name, n);
 }
 
-static void check_port(struct config_reader *reader, uint32_t p)
+void config_check_port(struct config_reader *reader, const struct config_port *const *ports, uint32_t p,
+	uint32_t n_tx_queues)
 {
-	struct config *config = config_of(reader);
-	struct config_port *port = &config->ports[p];
-	struct net_need need = {port->device, port->mtu, port->n_rx_queues, config->n_workers};
+	const struct config_port *port = ports[p];
+	struct net_need need = {port->device, port->mtu, port->n_rx_queues, n_tx_queues};
 	char msg[NET_MSG_BYTES], mine[CONFIG_TEXT_BYTES], other[CONFIG_TEXT_BYTES];
 
 	net_device_name(port->device, mine, sizeof(mine));
 	for (uint32_t q = 0; q < p; q++) {
-		net_device_name(config->ports[q].device, other, sizeof(other));
-		if (port->name[0] != '\0' && !strcmp(port->name, config->ports[q].name))
+		net_device_name(ports[q]->device, other, sizeof(other));
+		if (port->name[0] != '\0' && !strcmp(port->name, ports[q]->name))
 			config_error(
 				reader, &port->at, "ports[%u].name: \"%s\" is used by ports[%u] too", p, port->name, q);
 		if (mine[0] != '\0' && !strcmp(mine, other))
 			config_error(reader, &port->at,
 				"ports[%u].device: \"%s\" is used by ports[%u] too, give another number", p, mine, q);
-		if (net_memif_same(port->device, config->ports[q].device))
+		if (net_memif_same(port->device, ports[q]->device))
 			config_error(reader, &port->at,
 				"ports[%u].device: ports[%u] has the same role on this socket, give another id", p, q);
 	}
@@ -290,14 +290,17 @@ static void check_device(struct config_reader *reader, uint32_t d)
 void config_check(struct config_reader *reader)
 {
 	struct config *config = config_of(reader);
+	const struct config_port *ports[CONFIG_MAX_PORTS];
 	uint64_t taken[CONFIG_MAX_PORTS] = {0};
 
+	for (uint32_t p = 0; p < config->n_ports; p++)
+		ports[p] = &config->ports[p];
 	for (uint32_t w = 0; w < config->n_workers; w++)
 		check_worker(reader, w, taken);
 	for (uint32_t p = 0; p < config->n_ports; p++) {
 		if (config->n_workers != 0)
 			check_queues(reader, p, taken[p]);
-		check_port(reader, p);
+		config_check_port(reader, ports, p, config->n_workers);
 	}
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);

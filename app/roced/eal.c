@@ -10,23 +10,20 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
-#include <rte_mbuf_dyn.h>
 
+#include "eal.h"
 #include "log.h"
 #include "net_driver.h"
-#include "roced.h"
 
-#define MAX_ARGS     (CONFIG_MAX_EAL_ARGS + 2 * CONFIG_MAX_PORTS + 16)
+#define MAX_ARGS     (CONFIG_MAX_EAL_ARGS + 2 * EAL_MAX_DEVICES + 16)
 #define LCORES_BYTES 8192
-
-size_t roced_route_off;
 
 struct args {
 	int n;
 	char *v[MAX_ARGS];
 	char lcores[LCORES_BYTES];
 	char main_lcore[16];
-	char pci[CONFIG_MAX_PORTS][CONFIG_TEXT_BYTES];
+	char pci[EAL_MAX_DEVICES][CONFIG_TEXT_BYTES];
 };
 
 static void add(struct args *args, const char *arg)
@@ -37,14 +34,14 @@ static void add(struct args *args, const char *arg)
 
 static const char *const no_huge[] = {"--no-huge", NULL};
 
-static bool user_has(const struct config *config, const char *const *names)
+static bool user_has(const struct eal_config *config, const char *const *names)
 {
-	for (uint32_t i = 0; i < config->n_eal_args; i++) {
+	for (uint32_t i = 0; i < config->n_args; i++) {
 		for (size_t n = 0; names[n] != NULL; n++) {
 			size_t len = strlen(names[n]);
 
-			if (!strncmp(config->eal_args[i], names[n], len) &&
-				(config->eal_args[i][len] == '\0' || config->eal_args[i][len] == '='))
+			if (!strncmp(config->args[i], names[n], len) &&
+				(config->args[i][len] == '\0' || config->args[i][len] == '='))
 				return true;
 		}
 	}
@@ -91,7 +88,7 @@ static int check_cpus(const char *who, const char *cpus)
 }
 
 /* Every lcore is a thread on a set of CPUs: "0@(0-1),1@(0-1)". The main one takes a number no worker has. */
-static int make_lcores(const struct config *config, struct args *args)
+static int make_lcores(const struct eal_config *config, struct args *args)
 {
 	char cpus[1024], who[64];
 	uint32_t main_lcore = 0;
@@ -128,16 +125,16 @@ static int make_lcores(const struct config *config, struct args *args)
 }
 
 /* Real devices are named one by one, so that no other is touched. */
-static void add_devices(const struct config *config, struct args *args)
+static void add_devices(const struct eal_config *config, struct args *args)
 {
 	static const char *const own[] = {"-a", "--allow", "-b", "--block", "--no-pci", NULL};
 	bool pci = false;
 
-	for (uint32_t p = 0; p < config->n_ports; p++) {
-		if (!net_is_pci(config->ports[p].device))
+	for (uint32_t p = 0; p < config->n_devices; p++) {
+		if (!net_is_pci(config->devices[p]))
 			continue;
 		pci = true;
-		snprintf(args->pci[p], sizeof(args->pci[p]), "%s", config->ports[p].device);
+		snprintf(args->pci[p], sizeof(args->pci[p]), "%s", config->devices[p]);
 		add(args, "-a");
 		add(args, args->pci[p]);
 	}
@@ -146,7 +143,7 @@ static void add_devices(const struct config *config, struct args *args)
 }
 
 /* Ours to say, or the end of the process before it is a daemon. */
-static int check_args(const struct config *config)
+static int check_args(const struct eal_config *config)
 {
 	static const char *const refused[] = {"-h", "--help", "-c", "-l", "--lcores", "--main-lcore",
 		"--proc-type=auto", "--proc-type=secondary", "secondary", NULL};
@@ -163,7 +160,7 @@ static int check_args(const struct config *config)
 	return 0;
 }
 
-static int make_args(const struct config *config, struct args *args)
+static int make_args(const struct eal_config *config, struct args *args)
 {
 	static const char *const own_files[] = {"--in-memory", "--file-prefix", "--proc-type", "--huge-unlink",
 		"--no-shconf", NULL};
@@ -175,7 +172,7 @@ static int make_args(const struct config *config, struct args *args)
 		rc = make_lcores(config, args);
 	if (rc != 0)
 		return rc;
-	add(args, "roced");
+	add(args, config->program);
 	add(args, "--lcores");
 	add(args, args->lcores);
 	add(args, "--main-lcore");
@@ -191,9 +188,9 @@ static int make_args(const struct config *config, struct args *args)
 	if (!user_has(config, telemetry))
 		add(args, "--no-telemetry");
 	add_devices(config, args);
-	for (uint32_t i = 0; i < config->n_eal_args; i++) {
-		if (!user_has(config, no_huge) || strcmp(config->eal_args[i], "--in-memory") != 0)
-			add(args, config->eal_args[i]);
+	for (uint32_t i = 0; i < config->n_args; i++) {
+		if (!user_has(config, no_huge) || strcmp(config->args[i], "--in-memory") != 0)
+			add(args, config->args[i]);
 	}
 	args->v[args->n] = NULL;
 	return 0;
@@ -214,32 +211,18 @@ static bool no_hugepages(void)
 	return total == 0;
 }
 
-int eal_start(struct roced *roced)
+int eal_start(const struct eal_config *config)
 {
-	static const struct rte_mbuf_dynfield field = {.name = "roced_route", .size = 1, .align = 1};
 	static struct args args;   /* the EAL keeps pointers */
-	int rc = make_args(&roced->config, &args);
+	int rc = make_args(config, &args);
 
 	if (rc != 0)
 		return rc;
 	rc = rte_eal_init(args.n, args.v);
-	if (rc < 0) {
-		log_line(LOG_ERR, "DPDK does not start: %s%s", strerror(rte_errno),
-			no_hugepages() && !user_has(&roced->config, no_huge) ?
-				"; there are no hugepages: add \"--no-huge\", \"-m\", \"512\" to eal.args" : "");
-		return -rte_errno;
-	}
-	roced->eal_started = true;
-	rc = rte_mbuf_dynfield_register(&field);
-	if (rc < 0)
-		return -rte_errno;
-	roced_route_off = (size_t)rc;
-	return 0;
-}
-
-void eal_stop(struct roced *roced)
-{
-	if (roced->eal_started)
-		rte_eal_cleanup();
-	roced->eal_started = false;
+	if (rc >= 0)
+		return 0;
+	log_line(LOG_ERR, "DPDK does not start: %s%s", strerror(rte_errno),
+		no_hugepages() && !user_has(config, no_huge) ?
+		"; there are no hugepages: add \"--no-huge\", \"-m\", \"512\" to eal.args" : "");
+	return -rte_errno;
 }

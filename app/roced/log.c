@@ -5,10 +5,16 @@
 #include "log.h"
 
 static bool use_syslog;
+static const char *program = "roced";
+
+void log_name(const char *name)
+{
+	program = name;
+}
 
 void log_to_syslog(void)
 {
-	openlog("roced", LOG_PID, LOG_DAEMON);
+	openlog(program, LOG_PID, LOG_DAEMON);
 	use_syslog = true;
 }
 
@@ -25,5 +31,5 @@ void log_line(int level, const char *fmt, ...)
 	if (use_syslog)
 		syslog(level, "%s", line);
 	else
-		fprintf(stderr, "roced: %s: %s\n", names[level & 7], line);
+		fprintf(stderr, "%s: %s: %s\n", program, names[level & 7], line);
 }

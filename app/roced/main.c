@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rte_eal.h>
+
+#include "claim.h"
 #include "clock.h"
 #include "fault.h"
 #include "group.h"
@@ -183,30 +186,6 @@ static int start_verbs(struct roced *roced)
 
 /* ---- start and stop ---- */
 
-static int start_ports(struct roced *roced)
-{
-	int rc = 0;
-
-	roced->tx_pool = rte_pktmbuf_pool_create("tx", roced->config.tx_mbufs, 256,
-		RTE_ALIGN_CEIL(sizeof(struct wire_pkt), RTE_CACHE_LINE_SIZE),
-		RTE_PKTMBUF_HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 64, SOCKET_ID_ANY);
-	if (roced->tx_pool == NULL) {
-		log_line(LOG_ERR, "no memory for eal.tx_mbufs = %u: give less, or more with -m in eal.args",
-			roced->config.tx_mbufs);
-		return -ENOMEM;
-	}
-	roced->n_ports = roced->config.n_ports;
-	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
-		rc = port_open(roced, p);
-	if (rc == 0)
-		rc = devices_init(roced);
-	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
-		rc = port_start(&roced->ports[p]);
-	for (uint32_t d = 0; d < roced->n_devices; d++)
-		roced->devices[d].speed_mbps = roced->ports[roced->config.devices[d].port_index].speed_mbps;
-	return rc;
-}
-
 static int start_workers(struct roced *roced)
 {
 	int rc = nodes_register();
@@ -229,11 +208,11 @@ static int start(struct roced *roced)
 		return -errno;
 	rc = main_loop_init(roced);
 	if (rc == 0)
-		rc = claim_socket(roced);
+		rc = claim_socket(roced->config.control.socket, "roced", &roced->claim_fd);
 	if (rc == 0)
-		rc = eal_start(roced);
+		rc = dpdk_start(roced);
 	if (rc == 0)
-		rc = start_ports(roced);
+		rc = dpdk_start_ports(roced);
 	if (rc == 0)
 		rc = link_init(roced);
 	if (rc == 0)
@@ -296,10 +275,11 @@ static void stop(struct roced *roced)
 	link_fini(roced);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		port_close(&roced->ports[p]);
-	net_memif_destroy(roced->memif);
+	net_memif_destroy(roced->port_owner.memif);
 	rte_mempool_free(roced->tx_pool);
-	eal_stop(roced);
-	claim_release(roced);
+	if (roced->eal_started)
+		rte_eal_cleanup();
+	claim_release(&roced->claim_fd);
 	main_loop_fini(roced);
 }
 

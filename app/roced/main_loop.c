@@ -84,8 +84,8 @@ static void poll_links(struct roced *roced)
 {
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		main_loop_follow_link(roced, &roced->ports[p]);
-	if (roced->memif != NULL)
-		net_memif_tick(roced->memif);
+	if (roced->port_owner.memif != NULL)
+		net_memif_tick(roced->port_owner.memif);
 }
 
 static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
@@ -117,8 +117,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			punt_handle_all(roced);
 		} else if (events[i].data.fd == stall_watch_fd(roced)) {
 			stall_watch_serve(roced);
-		} else if (roced->memif != NULL && events[i].data.fd == net_memif_fd(roced->memif)) {
-			net_memif_serve(roced->memif);
+		} else if (roced->port_owner.memif != NULL && events[i].data.fd == net_memif_fd(roced->port_owner.memif)) {
+			net_memif_serve(roced->port_owner.memif);
 		} else {
 			vd_dispatch(roced->vd);
 		}
@@ -140,7 +140,7 @@ void main_loop_run(struct roced *roced)
 	bool end = false;
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
-		(roced->memif != NULL && add_fd(roced, net_memif_fd(roced->memif)) != 0)) {
+		(roced->port_owner.memif != NULL && add_fd(roced, net_memif_fd(roced->port_owner.memif)) != 0)) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}

@@ -19,7 +19,7 @@
 #include "log.h"
 #include "net_driver.h"
 #include "net_memif.h"
-#include "roced.h"
+#include "port.h"
 #include "tp.h"
 
 #define POOL_CACHE    256
@@ -145,7 +145,7 @@ static void find_netdev(struct port *port, const struct rte_eth_dev_info *info)
 static int configure(struct port *port, struct rte_eth_dev_info *info)
 {
 	const struct config_port *config = port->config;
-	uint32_t n_tx = port->roced->config.n_workers;
+	uint32_t n_tx = port->n_tx_queues;
 	struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
 	int rc;
 
@@ -180,7 +180,7 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 		if (rc != 0)
 			return fail(port, "a receive queue cannot be made", rc);
 	}
-	for (uint16_t q = 0; q < port->roced->config.n_workers; q++) {
+	for (uint16_t q = 0; q < port->n_tx_queues; q++) {
 		rc = rte_eth_tx_queue_setup(port->id, q, n_txd, socket, NULL);
 		if (rc != 0)
 			return fail(port, "a transmit queue cannot be made", rc);
@@ -188,20 +188,15 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 	return 0;
 }
 
-int port_open(struct roced *roced, uint32_t index)
+int port_open(struct port *port)
 {
-	struct port *port = &roced->ports[index];
 	struct rte_eth_dev_info info;
 	struct rte_ether_addr mac;
 	int rc;
 
-	port->roced = roced;
-	port->index = index;
-	port->config = &roced->config.ports[index];
 	rc = probe(port);
 	if (rc != 0)
 		return rc;
-	roced->port_by_id[port->id] = port;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
 		return fail(port, "the device tells nothing of itself", rc);

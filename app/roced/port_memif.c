@@ -6,8 +6,7 @@
 
 #include "log.h"
 #include "net_memif.h"
-#include "roced.h"
-#include "worker.h"
+#include "port.h"
 
 static int start(void *arg)
 {
@@ -34,12 +33,7 @@ static void up(void *arg)
 	struct port *port = arg;
 
 	atomic_store(&port->off, false);
-	main_loop_follow_link(port->roced, port);
-}
-
-static void nothing(void *arg)
-{
-	(void)arg;
+	port->owner->follow(port);
 }
 
 static void hold(void *arg)
@@ -48,16 +42,16 @@ static void hold(void *arg)
 
 	if (atomic_exchange(&port->off, true))
 		return;
-	for (uint32_t w = 0; w < port->roced->n_workers; w++)
-		worker_call(port->roced->workers[w], nothing, NULL);
-	main_loop_follow_link(port->roced, port);
+	if (port->owner->quiet != NULL)
+		port->owner->quiet(port);
+	port->owner->follow(port);
 }
 
 static void down(void *arg)
 {
 	struct port *port = arg;
 
-	main_loop_follow_link(port->roced, port);
+	port->owner->follow(port);
 }
 
 static void ended(void *arg, bool by_peer, const char *reason)
@@ -72,20 +66,20 @@ static const struct net_memif_ops ops = {start, is_up, up, hold, down, ended};
 
 int port_memif_open(struct port *port, char *device, size_t n)
 {
-	struct roced *roced = port->roced;
-	char dir[sizeof(roced->config.control.socket) + sizeof(".memif")];
+	struct port_owner *owner = port->owner;
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(".memif")];
 	int rc = 0;
 
-	if (roced->memif == NULL) {
-		snprintf(dir, sizeof(dir), "%s.memif", roced->config.control.socket);
-		rc = net_memif_create(dir, &ops, &roced->memif);
+	if (owner->memif == NULL) {
+		snprintf(dir, sizeof(dir), "%s.memif", owner->run_path);
+		rc = net_memif_create(dir, &ops, &owner->memif);
 		if (rc != 0) {
 			log_line(LOG_ERR, "directory %s: %s", dir, strerror(-rc));
 			return rc;
 		}
 	}
 	atomic_store(&port->off, true);
-	rc = net_memif_add(roced->memif, port->config->device, port->config->n_rx_queues, roced->config.n_workers, port,
+	rc = net_memif_add(owner->memif, port->config->device, port->config->n_rx_queues, port->n_tx_queues, port,
 		device, n, &port->memif);
 	if (rc != 0)
 		log_line(LOG_ERR, "port \"%s\": its socket cannot be made: %s%s", port->config->name, strerror(-rc),

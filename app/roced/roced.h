@@ -14,40 +14,11 @@
 
 #include "config.h"
 #include "path_neigh.h"
+#include "port.h"
 #include "vd.h"
 
 struct worker;
 struct stall_watch;
-struct net_memif;
-struct net_memif_port;
-
-/* One of our addresses on a port. */
-struct port_addr {
-	struct wire_addr addr;
-	uint32_t prefix_len;       /* in bits of the 16 bytes */
-	uint32_t device;
-	uint8_t mac[6];
-	bool has_vlan;
-	uint16_t vlan_tci;
-};
-
-struct port {
-	const struct config_port *config;
-	uint32_t index;
-	uint16_t id;               /* DPDK's port number */
-	bool opened, started;
-	bool up;
-	struct net_memif_port *memif;      /* NULL: a port of another kind */
-	atomic_bool off;           /* memif: workers leave it alone; its memory may go after each has done a walk */
-	uint8_t mac[6];
-	char netdev[CONFIG_NAME_BYTES];
-	uint32_t speed_mbps;
-	struct rte_mempool *rx_pool;
-	uint32_t n_addrs;          /* fixed before the workers start */
-	struct port_addr addrs[VD_MAX_DEVICES * (VC_MAX_GIDS + (TP_MAX_PLANES - 1) * VD_PLANE_ADDRS)];
-	struct path_neigh *neigh;
-	struct roced *roced;
-};
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -67,6 +38,7 @@ struct roced {
 	int ready_fd;              /* background: where the parent waits, else -1 */
 	bool eal_started;
 	struct rte_mempool *tx_pool;
+	struct port_owner port_owner;
 	uint32_t n_ports;
 	struct port ports[CONFIG_MAX_PORTS];
 	struct port *port_by_id[RTE_MAX_ETHPORTS];
@@ -76,7 +48,6 @@ struct roced {
 	struct worker *workers[VD_MAX_WORKERS];
 	struct vd *vd;
 	struct stall_watch *stalls;
-	struct net_memif *memif;   /* NULL: no port is one */
 	uint64_t seed;
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
@@ -91,51 +62,17 @@ struct roced {
 /* What a frame on its way to egress is to do; kept in the mbuf. */
 enum route { ROUTE_TX, ROUTE_LOOP };
 
-extern size_t roced_route_off;       /* of the mbuf field, set by eal_start() */
+extern size_t roced_route_off;       /* of the mbuf field, set before the workers start */
 
 static inline uint8_t *roced_route(struct rte_mbuf *m)
 {
 	return RTE_MBUF_DYNFIELD(m, roced_route_off, uint8_t *);
 }
 
-/* The address entry that is dst in the VLAN of the packet; NULL: not ours. */
-static inline const struct port_addr *port_find_addr(
-	const struct port *port, const struct wire_addr *dst, bool has_vlan, uint16_t vlan_tci)
-{
-	for (uint32_t i = 0; i < port->n_addrs; i++) {
-		const struct port_addr *addr = &port->addrs[i];
-
-		if (__builtin_memcmp(&addr->addr, dst, sizeof(*dst)) != 0)
-			continue;
-		/* priority tags (VLAN 0) count as untagged */
-		if ((addr->has_vlan ? addr->vlan_tci & 0xfff : 0) == (has_vlan ? vlan_tci & 0xfff : 0))
-			return addr;
-	}
-	return NULL;
-}
-
-/* ---- claim.c ---- */
-/* Makes this the only daemon of its control socket; -EADDRINUSE: there is another. Logs why not. */
-int claim_socket(struct roced *roced);
-void claim_release(struct roced *roced);
-
-/* ---- eal.c ---- */
-/* Starts DPDK as the configuration says. Logs why not. */
-int eal_start(struct roced *roced);
-void eal_stop(struct roced *roced);
-
-/* ---- port.c ---- */
-int port_open(struct roced *roced, uint32_t index);
-int port_start(struct port *port);
-void port_close(struct port *port);
-/* Polls the link; true when it changed. */
-bool port_poll_link(struct port *port);
-
-/* ---- port_memif.c ---- */
-/* Before the device is made: its socket, and the text to make it with in n bytes of device. Logs why not. */
-int port_memif_open(struct port *port, char *device, size_t n);
-/* A client's first look for its peer. */
-void port_memif_dial(struct port *port);
+/* ---- dpdk.c ---- */
+/* Starts DPDK as the configuration says, and then its ports; logs why not. */
+int dpdk_start(struct roced *roced);
+int dpdk_start_ports(struct roced *roced);
 
 /* ---- device.c ---- */
 /* Makes the RDMA devices and the ports' address tables. */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rte_errno.h>
@@ -18,6 +15,7 @@
 #include "group.h"
 #include "log.h"
 #include "nodes.h"
+#include "prompt.h"
 
 #define MAX_QPS      65536
 #define MAX_MRS      131072
@@ -26,7 +24,6 @@
  * spins, that costs a whole tick of the scheduler, while the end of a sleep preempts the program. */
 #define SPIN_NS      30000u
 #define SLEEP_MIN_NS 10000u
-#define SLICE_NS     100000u
 #define STUCK_NS     100000000u  /* a port that takes nothing for so long loses what waits for it */
 
 /* ---- what the transport asks for ---- */
@@ -319,28 +316,11 @@ static void back_off(struct worker *worker)
 		sleep_now(worker);
 }
 
-/* On a machine with few CPUs workers share them with programs that spin on their completion queues. A short
- * slice makes the scheduler (Linux 6.12 or newer) let a worker run soon after it wakes. Best effort. */
-static void ask_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime_ns, deadline_ns, period_ns;
-	} attr = {.size = sizeof(attr), .runtime_ns = SLICE_NS};
-
-	static_assert(sizeof(attr) == 48, "first version of struct sched_attr");
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0u);
-}
-
 static int worker_main(void *arg)
 {
 	struct worker *worker = arg;
 
-	prctl(PR_SET_TIMERSLACK, 1000ul);
-	ask_short_slice();
+	prompt_thread();
 	worker->idle_since_ns = clock_now_ns();
 	while (!atomic_load_explicit(&worker->quit, memory_order_relaxed)) {
 		worker->now_ns = clock_now_ns();

@@ -196,6 +196,14 @@ uint64_t fabric_queued_bytes(const struct fabric *fabric, uint32_t host)
 	return host < fabric->n_hosts ? fabric->nodes[host].ports[0]->queued_bytes : 0;
 }
 
+int fabric_host_pause(struct fabric *fabric, uint32_t host, uint8_t priorities, uint64_t now_ns)
+{
+	if (host >= fabric->n_hosts)
+		return -EINVAL;
+	fabric_tell_peer(fabric->nodes[host].ports[0], priorities, to_ps(fabric, now_ns));
+	return 0;
+}
+
 void fabric_arrive(void *env, void *arg, uint64_t now_ps)
 {
 	struct fabric_carried *carried = arg;
@@ -300,5 +308,16 @@ void fabric_stats(const struct fabric *fabric, struct fabric_port_stats *out)
 			out->max_queue_bytes = one.max_queue_bytes;
 		for (int why = 0; why < FABRIC_LOSS_COUNT; why++)
 			out->lost[why] += one.lost[why];
+	}
+}
+
+void fabric_clear_stats(struct fabric *fabric)
+{
+	for (uint32_t i = 0; i < 2 * fabric->n_links; i++) {
+		struct fabric_port *port = &fabric->ports[i];
+
+		port->stats = (struct fabric_port_stats){.max_queue_bytes = port->queued_bytes};
+		for (int p = 0; p < FABRIC_PRIORITIES; p++)
+			port->paused_since_ps[p] = fabric->now_ps;
 	}
 }

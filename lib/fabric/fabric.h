@@ -134,6 +134,13 @@ struct fabric_fault {
 /* Sets a link's fault. -EINVAL: no such link, or a share above a million. */
 int fabric_set_fault(struct fabric *fabric, uint32_t link, const struct fabric_fault *fault, uint64_t now_ns);
 
+/* The fault that a link has. -EINVAL. */
+int fabric_link_fault(const struct fabric *fabric, uint32_t link, struct fabric_fault *out);
+
+/* The host asks its leaf to pause these priorities (bit p: priority p) from now on and no others, as a PFC frame
+ * does that takes no time to send (IEEE 802.1Qbb); the pause lasts until the next call. -EINVAL: no such host. */
+int fabric_host_pause(struct fabric *fabric, uint32_t host, uint8_t priorities, uint64_t now_ns);
+
 /* ---- telemetry ---- */
 
 struct fabric_port_stats {
@@ -149,6 +156,8 @@ struct fabric_port_stats {
 int fabric_link_stats(const struct fabric *fabric, uint32_t link, int direction, struct fabric_port_stats *out);
 /* Sum over all. */
 void fabric_stats(const struct fabric *fabric, struct fabric_port_stats *out);
+/* All counters begin anew. */
+void fabric_clear_stats(struct fabric *fabric);
 /* "host 3 - leaf 0" and the like. */
 void fabric_link_name(const struct fabric *fabric, uint32_t link, char *out, uint32_t out_bytes);
 

@@ -49,3 +49,11 @@ int fabric_set_fault(struct fabric *fabric, uint32_t link, const struct fabric_f
 	apply(&fabric->ports[2 * link + 1], fault, now_ps);
 	return 0;
 }
+
+int fabric_link_fault(const struct fabric *fabric, uint32_t link, struct fabric_fault *out)
+{
+	if (link >= fabric->n_links)
+		return -EINVAL;
+	*out = fabric->links[link].fault;
+	return 0;
+}

@@ -139,6 +139,8 @@ uint64_t fabric_wire_ps(const struct fabric_port *port, uint32_t bytes);
 void fabric_switch_rx(struct fabric_node *node, struct fabric_carried *carried, uint64_t now_ps);
 /* A packet leaves the switch's buffer. */
 void fabric_switch_left(struct fabric_node *node, const struct fabric_carried *carried, uint64_t now_ps);
+/* Sends the peer a PFC frame with these priorities. */
+void fabric_tell_peer(struct fabric_port *port, uint8_t priorities, uint64_t now_ps);
 /* Event: a PFC frame reaches the other end of the link. */
 void fabric_pause_arrive(void *env, void *arg, uint64_t now_ps);
 

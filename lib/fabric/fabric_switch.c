@@ -48,15 +48,16 @@ void fabric_pause_arrive(void *env, void *arg, uint64_t now_ps)
 }
 
 /* A frame of a few bytes with the set of paused priorities; it does not wait behind data. */
-static void tell_peer(struct fabric_port *port, uint64_t now_ps)
+void fabric_tell_peer(struct fabric_port *port, uint8_t priorities, uint64_t now_ps)
 {
 	struct fabric *fabric = port->fabric;
 	struct fabric_carried *frame = fabric_take(fabric);
 
+	port->pause_sent = priorities;
 	if (frame == NULL)
 		return;
 	frame->via = port;
-	frame->packet.priority = port->pause_sent;
+	frame->packet.priority = priorities;
 	if (fabric_events_add(&fabric->events, now_ps + port->delay_ps, fabric_pause_arrive, frame) != 0)
 		fabric_give(fabric, frame);
 }
@@ -73,8 +74,7 @@ static void count_in(struct fabric_port *in, const struct fabric_packet *packet,
 	in->ingress_bytes[packet->priority] += packet->bytes;
 	if (in->ingress_bytes[packet->priority] <= in->fabric->config.sw.pfc_xoff_bytes || (in->pause_sent & bit) != 0)
 		return;
-	in->pause_sent |= bit;
-	tell_peer(in, now_ps);
+	fabric_tell_peer(in, in->pause_sent | bit, now_ps);
 }
 
 static void count_out(struct fabric_port *in, const struct fabric_packet *packet, uint64_t now_ps)
@@ -84,8 +84,7 @@ static void count_out(struct fabric_port *in, const struct fabric_packet *packet
 	in->ingress_bytes[packet->priority] -= packet->bytes;
 	if (in->ingress_bytes[packet->priority] > in->fabric->config.sw.pfc_xon_bytes || (in->pause_sent & bit) == 0)
 		return;
-	in->pause_sent = (uint8_t)(in->pause_sent & ~bit);
-	tell_peer(in, now_ps);
+	fabric_tell_peer(in, (uint8_t)(in->pause_sent & ~bit), now_ps);
 }
 
 /* ---- forwarding ---- */

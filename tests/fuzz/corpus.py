@@ -289,6 +289,15 @@ def scripts():
         yield b"".join(life)
 
 
+def commands():
+    """Of roce-fabric's control socket: each with each place."""
+    places = ("", " host 1", " leaf 1", " spine 1", " leaf 1 spine 0 count 2", " link 3 count 4", " link 3 host 2", " spine 9", " count 2")
+    for word in ("help", "stats", "links", "reset", "restore", "cut", "rate", "loss", "corrupt", "repeat", "delay", "pause"):
+        for place in places:
+            for values in ("", " 0", " 100", " 1000000 9", " -1", " 18446744073709551616"):
+                yield (word + place + values).encode()
+
+
 def main():
     vectors = json.loads((TESTS / "data" / "vectors.json").read_text())
     frames = [bytes.fromhex(v["frame_hex"]) for v in vectors if "frame_hex" in v]
@@ -297,6 +306,11 @@ def main():
             save("frame", b"\x80" + frame)
     for frame in port_frames():
         save("arp_nd", b"\x01" + frame)
+        save("fabric", b"\0" + frame)
+    for frame in frames:
+        save("fabric", b"\0" + frame)
+    for command in commands():
+        save("fabric", b"\1" + command)
     for row in mads():
         for mad in row:
             save("cm", b"\0" + mad)

@@ -49,6 +49,10 @@ rc=0
 "$sim" --print-help --markdown >"$tmp/keys"
 sed -n '/^| key | type/,$p' "$top/docs/simulator.md" | cmp - "$tmp/keys" || rc=1
 result "docs/simulator.md has the keys" $rc
+rc=0
+"$build/app/roce-fabric/roce-fabric" --print-help --markdown >"$tmp/keys"
+sed -n '/^| key | type/,$p' "$top/docs/fabric.md" | cmp - "$tmp/keys" || rc=1
+result "docs/fabric.md has the keys" $rc
 
 # The size that the simulator is made for.
 rc=0

@@ -127,12 +127,17 @@ static int make_directory(const char *path)
 	return 0;
 }
 
-/* Whether somebody answers there; if not, what a dead daemon left is removed. */
+/* Whether somebody answers there; if not, the socket that a dead daemon left is removed. Other files refuse connections too. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err = 0;
+	struct stat st;
+	int fd, err = 0;
 
+	if (lstat(addr->sun_path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 || errno == EAGAIN)

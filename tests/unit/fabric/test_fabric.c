@@ -323,6 +323,73 @@ static void test_pause_storm(void **state)
 	stop(w);
 }
 
+/* A host that pauses a priority is sent nothing of it until it says so, and all of the others. */
+static void test_host_pause(void **state)
+{
+	struct fabric_config config;
+	struct fabric_packet packet = {.src = 0, .dst = 1, .bytes = 976, .priority = 3};
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	w = start(&config);
+	assert_int_equal(fabric_host_pause(w->fabric, 4, 1u << 3, 0), -EINVAL);
+	assert_int_equal(fabric_host_pause(w->fabric, 1, 1u << 3, 0), 0);
+	run(w, 10 * US_NS);
+	assert_int_equal(fabric_send(w->fabric, &packet, w->now_ns), 0);
+	send_bytes(w, 0, 1, 7, 976);
+	run(w, MS_NS);
+	assert_int_equal(w->n_seen, 1);
+	assert_int_equal(w->seen[0].packet.priority, 0);
+	assert_int_equal(fabric_host_pause(w->fabric, 1, 0, w->now_ns), 0);
+	run(w, MS_NS);
+	assert_int_equal(w->n_seen, 2);
+	assert_int_equal(total(w).pauses, 1);
+	stop(w);
+}
+
+static void test_fault_is_told(void **state)
+{
+	struct fabric_fault fault = {.rate_percent = 25, .lose_ppm = 7}, got;
+	struct fabric_config config;
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	w = start(&config);
+	assert_int_equal(fabric_link_fault(w->fabric, 8, &got), -EINVAL);
+	assert_int_equal(fabric_set_fault(w->fabric, 5, &fault, 0), 0);
+	assert_int_equal(fabric_link_fault(w->fabric, 5, &got), 0);
+	assert_int_equal(got.rate_percent, 25);
+	assert_int_equal(got.lose_ppm, 7);
+	assert_int_equal(fabric_link_fault(w->fabric, 4, &got), 0);
+	assert_int_equal(got.rate_percent, 0);
+	stop(w);
+}
+
+/* Counters begin anew, and so does a pause that lasts. */
+static void test_clear_stats(void **state)
+{
+	struct fabric_fault storm = {.pause_priorities = 1u << 3};
+	struct fabric_config config;
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	w = start(&config);
+	assert_int_equal(fabric_set_fault(w->fabric, 4, &storm, 0), 0);
+	send_bytes(w, 0, 1, 7, 976);
+	run(w, MS_NS);
+	assert_int_equal(total(w).tx_packets, 2);
+	assert_int_equal(total(w).pause_ns, 2 * MS_NS);
+	fabric_clear_stats(w->fabric);
+	assert_int_equal(total(w).tx_packets, 0);
+	assert_int_equal(total(w).max_queue_bytes, 0);
+	run(w, US_NS);
+	assert_int_equal(total(w).pause_ns, 2 * US_NS);
+	stop(w);
+}
+
 /* Until the switches know, a cut link loses what is sent that way; then it is gone around; then used again. */
 static void test_cut(void **state)
 {
@@ -556,6 +623,9 @@ int main(void)
 		cmocka_unit_test(test_buffer_overflows),
 		cmocka_unit_test(test_pfc),
 		cmocka_unit_test(test_pause_storm),
+		cmocka_unit_test(test_host_pause),
+		cmocka_unit_test(test_fault_is_told),
+		cmocka_unit_test(test_clear_stats),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_cut_in_flight),
 		cmocka_unit_test(test_cut_host_goes_on),

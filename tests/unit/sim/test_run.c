@@ -164,8 +164,8 @@ static void test_unreliable(void **state)
 		all_done(&r);
 		sim_run_free(&r);
 		s.n_faults = 1;
-		s.faults[0] = (struct sim_fault){
-			.host = 0, .leaf = SIM_ANY, .spine = SIM_ANY, .link = SIM_ANY, .count = 8, .lose_ppm = 20000};
+		s.faults[0] = (struct fk_fault){
+			.place = {.host = 0, .leaf = FK_ANY, .spine = FK_ANY, .link = FK_ANY, .count = 8}, .lose_ppm = 20000};
 		run(&r, 6);
 		assert_true(r.n_done < r.n_flows);
 		assert_int_equal(r.n_failed, 0);
@@ -182,8 +182,8 @@ static void test_failed(void **state)
 	small(SIM_PERMUTATION, SIM_WRITE, 2000000);
 	s.transport.retry_cnt = 2;
 	s.n_faults = 1;
-	s.faults[0] = (struct sim_fault){.at_us = 20, .host = 3, .leaf = SIM_ANY, .spine = SIM_ANY, .link = SIM_ANY,
-		.count = 1, .cut = true};
+	s.faults[0] = (struct fk_fault){.at_us = 20, .cut = true,
+		.place = {.host = 3, .leaf = FK_ANY, .spine = FK_ANY, .link = FK_ANY, .count = 1}};
 	run(&r, 6);
 	assert_int_equal(r.n_done, 8);
 	assert_int_equal(r.n_failed, 2);
@@ -221,7 +221,8 @@ static void test_same_seed_same_bytes(void **state)
 	(void)state;
 	small(SIM_POISSON, SIM_WRITE, 60000);
 	s.n_faults = 1;
-	s.faults[0] = (struct sim_fault){.host = SIM_ANY, .leaf = SIM_ANY, .spine = 0, .link = SIM_ANY, .count = 2,
+	s.faults[0] = (struct fk_fault){
+		.place = {.host = FK_ANY, .leaf = FK_ANY, .spine = 0, .link = FK_ANY, .count = 2},
 		.lose_ppm = 5000, .repeat_ppm = 5000, .delay_ppm = 5000, .delay_ns = 9000, .corrupt_ppm = 5000};
 	text[0] = all_output(11, &n[0]);
 	text[1] = all_output(11, &n[1]);

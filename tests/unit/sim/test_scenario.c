@@ -71,8 +71,8 @@ static void test_all_of_it(void **state)
 	assert_non_null(scenario.workloads[0].sizes);
 	assert_int_equal(scenario.workloads[1].placement, SIM_STRIDED);
 	assert_int_equal(scenario.n_faults, 2);
-	assert_int_equal(scenario.faults[0].host, SIM_ANY);
-	assert_int_equal(scenario.faults[1].count, 2);
+	assert_int_equal(scenario.faults[0].place.host, FK_ANY);
+	assert_int_equal(scenario.faults[1].place.count, 2);
 }
 
 static void test_errors(void **state)

@@ -588,6 +588,24 @@ static void second_daemon_is_refused(void **state)
 	wx_free(w);
 }
 
+/* A path that is given by mistake costs no file. */
+static void other_files_are_left_alone(void **state)
+{
+	struct wx_world *w = wx_new(NULL);
+	struct vd_config config = w->config;
+	char path[] = "/tmp/vd-file-XXXXXX";
+	struct vd *other = NULL;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	config.socket_path = path;
+	assert_int_equal(vd_create(&config, &w->env, w, &other), -EEXIST);
+	assert_int_equal(unlink(path), 0);
+	close(fd);
+	wx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -608,6 +626,7 @@ int main(void)
 		cmocka_unit_test(sleeping_worker_is_woken),
 		cmocka_unit_test(port_state_is_told),
 		cmocka_unit_test(second_daemon_is_refused),
+		cmocka_unit_test(other_files_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
