@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "fabric.h"
+#include "path_sched.h"
 #include "tp.h"
 
 #define SIM_BURST 32
@@ -74,6 +75,7 @@ struct sim_config {
 	uint32_t window_pkts;     /* as in tp_config */
 	uint32_t max_qps, max_ahs; /* of a host */
 	uint32_t max_buffers;     /* packets of one host in the fabric at most; 0: no limit */
+	uint32_t max_held;        /* as in tp_config */
 	uint64_t poll_ns;         /* packets gather for so long before the transport sees them */
 	uint64_t mem_bytes;       /* checked: of a host */
 };
@@ -105,6 +107,9 @@ void sim_net_run(struct sim_net *net, uint64_t until_ns, bool (*stop)(void *arg)
 /* A number below `below`, from the seed. */
 uint64_t sim_random(struct sim_net *net, uint64_t below);
 
+/* The longest idle round trip of a packet with mtu bytes and its acknowledgement. */
+uint64_t sim_net_base_ns(const struct sim_net *net, uint32_t mtu);
+
 /* Sum of a counter's struct over all hosts. */
 void sim_net_counters(const struct sim_net *net, struct tp_counters *sum);
 
@@ -116,6 +121,9 @@ struct sim_qp_config {
 	uint32_t sq_depth;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer; /* codes as in tp_qp_attr */
 	uint8_t rd_atomic;        /* READs and atomics outstanding, each way */
+	bool selective;           /* RC: both ends agree to selective repeat over several paths */
+	uint64_t reorder_ns;      /* as in tp_qp_init */
+	const struct path_sched_config *sched; /* selective: as in tp_qp_attr */
 };
 
 /* Makes a queue pair on each of two hosts, connects them and fills in ends; user and owner are taken as set

@@ -106,6 +106,16 @@ static int make_net(struct sim_run *run)
 	return sim_net_create(&config, &run->net);
 }
 
+static void make_sched(struct sim_run *run)
+{
+	const struct sim_scenario *s = run->scenario;
+
+	path_sched_config_default(&run->sched);
+	path_sched_config_base(&run->sched, (uint32_t)sim_net_base_ns(run->net, s->transport.mtu));
+	run->sched.kind = s->transport.scheduler;
+	run->sched.n_evs = (uint8_t)s->transport.n_evs;
+}
+
 /* ---- running ---- */
 
 struct watch {
@@ -144,6 +154,7 @@ int sim_run(struct sim_run *run, const struct sim_scenario *scenario, uint64_t s
 	if (rc != 0)
 		return rc;
 	run->net->user = run;
+	make_sched(run);
 	rc = sim_workload_make(run);
 	if (rc != 0)
 		return rc;
