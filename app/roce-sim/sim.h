@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cc.h"
 #include "fabric.h"
 #include "path_sched.h"
 #include "tp.h"
@@ -123,7 +124,8 @@ struct sim_qp_config {
 	uint8_t rd_atomic;        /* READs and atomics outstanding, each way */
 	bool selective;           /* RC: both ends agree to selective repeat over several paths */
 	uint64_t reorder_ns;      /* as in tp_qp_init */
-	const struct path_sched_config *sched; /* selective: as in tp_qp_attr */
+	const struct path_sched_config *sched; /* selective: as in tp_qp_attr, like cc */
+	const struct cc_config *cc;
 };
 
 /* Makes a queue pair on each of two hosts, connects them and fills in ends; user and owner are taken as set

@@ -211,6 +211,7 @@ static int open_conn(struct sim_run *run, struct sim_conn *conn)
 		.rd_atomic = (uint8_t)s->transport.rd_atomic,
 		.selective = s->transport.selective,
 		.sched = &run->sched,
+		.cc = s->transport.controlled ? &run->cc : NULL,
 	};
 	int rc = sim_qp_pair(&run->net->hosts[conn->src], &run->net->hosts[conn->dst], &config, conn->ends);
 

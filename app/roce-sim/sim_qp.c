@@ -95,6 +95,7 @@ static int connect_to(struct sim_qp *qp, const struct sim_qp *peer, const struct
 		.port = 1,
 		.ext = config->selective ? TP_EXT_SACK : 0,
 		.sched = config->sched,
+		.cc = config->cc,
 	};
 
 	fill_av(qp, &attr.av);

@@ -164,6 +164,7 @@ int sim_result_take(const struct sim_run *run, struct sim_result *result)
 		.recovery = run->scenario->transport.selective ? "selective" :
 			run->scenario->transport.service == TP_QPT_RC ? "go-back-n" : "none",
 		.scheduler = path_sched_name(run->scenario->transport.scheduler),
+		.congestion = run->scenario->transport.controlled ? cc_name(run->scenario->transport.congestion) : "window",
 		.n_evs = run->scenario->transport.selective ? run->scenario->transport.n_evs : 1,
 		.n_flows = run->n_flows,
 		.n_failed = run->n_failed,
@@ -213,8 +214,8 @@ void sim_report_text(FILE *out, const struct sim_result *r)
 	fprintf(out, "seed %" PRIu64 ": %u of %u flows done, %u failed, %" PRIu64 " bytes in %.2f us (bound %.2f us)\n",
 		r->seed, r->n_ok, r->n_flows, r->n_failed, r->bytes, (double)r->end_ns / NS_PER_US,
 		(double)r->bound_ns / NS_PER_US);
-	fprintf(out, "  %-12s %s, recovery %s, scheduler %s over %u EV%s\n", "transport", r->service, r->recovery, r->scheduler,
-		r->n_evs, r->n_evs == 1 ? "" : "s");
+	fprintf(out, "  %-12s %s, recovery %s, scheduler %s over %u EV%s, congestion %s\n", "transport", r->service, r->recovery,
+		r->scheduler, r->n_evs, r->n_evs == 1 ? "" : "s", r->congestion);
 	print_spread(out, "completion", &r->fct_us, " us");
 	print_spread(out, "slowdown", &r->slowdown, "");
 	fprintf(out, "  %-12s %.2f Gb/s\n", "goodput", r->goodput_gbps);
@@ -283,10 +284,10 @@ static void json_run(FILE *out, const struct sim_result *r)
 	static const char *const tiers[] = {"host", "leaf", "core"};
 
 	fprintf(out,
-		"    {\"seed\": %" PRIu64 ", \"service\": \"%s\", \"recovery\": \"%s\", \"scheduler\": \"%s\", \"evs\": %u,"
+		"    {\"seed\": %" PRIu64 ", \"service\": \"%s\", \"recovery\": \"%s\", \"scheduler\": \"%s\", \"evs\": %u, \"congestion\": \"%s\","
 		"\n      \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64
 		",\n      ",
-		r->seed, r->service, r->recovery, r->scheduler, r->n_evs, r->n_flows, r->n_ok, r->n_failed, r->bytes);
+		r->seed, r->service, r->recovery, r->scheduler, r->n_evs, r->congestion, r->n_flows, r->n_ok, r->n_failed, r->bytes);
 	fprintf(out, "\"end_us\": %.3f, \"bound_us\": %.3f, \"goodput_gbps\": %.4f,\n      ",
 		(double)r->end_ns / NS_PER_US, (double)r->bound_ns / NS_PER_US, r->goodput_gbps);
 	json_spread(out, "completion_us", &r->fct_us);

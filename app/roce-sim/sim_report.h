@@ -19,7 +19,7 @@ enum sim_tier { SIM_TIER_HOST, SIM_TIER_LEAF, SIM_TIER_CORE, SIM_TIER_COUNT }; /
 
 struct sim_result {
 	uint64_t seed;
-	const char *service, *recovery, *scheduler;
+	const char *service, *recovery, *scheduler, *congestion;
 	uint32_t n_evs;
 	uint32_t n_flows, n_ok, n_failed;   /* the rest was not done in time, or lost a message */
 	uint64_t end_ns, bound_ns;

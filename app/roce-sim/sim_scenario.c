@@ -60,6 +60,8 @@ static const struct config_key keys[] = {
 	T("transport.scheduler", TP(scheduler_name), "",
 		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed; default: "
 		"adaptive with selective, else ecmp, which is one UDP port a queue pair"),
+	T("transport.congestion", TP(congestion_name), "",
+		"window, which grows by packets and shrinks by parts, or nscc; default: nscc with selective, which it needs"),
 	N("transport.evs", TP(n_evs), 1, PATH_SCHED_MAX_EVS, "64", "", "UDP ports that a scheduler chooses from"),
 	{"transport.mtu", CONFIG_RDMA_MTU, TP(mtu), 256, 4096, "4096", "bytes", "path MTU"},
 	N("transport.window_pkts", TP(window_pkts), 1, 1u << 20, "128", "packets", "unacknowledged of a queue pair"),
@@ -189,6 +191,23 @@ static void check_scheduler(struct config_reader *reader, struct sim_scenario *s
 			name);
 }
 
+static void check_congestion(struct config_reader *reader, struct sim_scenario *s)
+{
+	const char *congestions[1 + CC_KINDS] = {"window"}, *name = s->transport.congestion_name;
+	const struct config_at at = {0};
+	int kind = s->transport.selective ? 1 + CC_NSCC : 0;
+
+	for (int i = 0; i < CC_KINDS; i++)
+		congestions[1 + i] = cc_name((enum cc_kind)i);
+	if (name[0] != '\0')
+		kind = WORD(reader, &at, "transport.congestion", name, congestions);
+	s->transport.controlled = kind > 0;
+	if (kind > 0)
+		s->transport.congestion = (enum cc_kind)(kind - 1);
+	if (kind > 0 && !s->transport.selective)
+		config_error(reader, &at, "transport.congestion: \"%s\" needs RC with selective repeat: must be window", name);
+}
+
 static void check_transport(struct config_reader *reader, struct sim_scenario *s)
 {
 	static const char *const services[] = {"RC", "UC", "UD"};
@@ -201,6 +220,7 @@ static void check_transport(struct config_reader *reader, struct sim_scenario *s
 	s->transport.service = types[service];
 	check_recovery(reader, s);
 	check_scheduler(reader, s);
+	check_congestion(reader, s);
 }
 
 static void check_workload(struct config_reader *reader, struct sim_scenario *s, uint32_t i)

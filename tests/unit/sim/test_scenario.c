@@ -50,6 +50,7 @@ static void test_defaults(void **state)
 	assert_true(scenario.transport.selective);
 	assert_int_equal(scenario.transport.scheduler, PATH_SCHED_ADAPTIVE);
 	assert_int_equal(scenario.transport.n_evs, 64);
+	assert_true(scenario.transport.controlled);
 	assert_int_equal(scenario.n_workloads, 1);
 	assert_int_equal(scenario.workloads[0].pattern, SIM_PERMUTATION);
 	assert_int_equal(scenario.workloads[0].op, SIM_WRITE);
@@ -104,6 +105,8 @@ static void test_errors(void **state)
 			"FILE: transport.scheduler: \"adaptive\" needs RC with selective repeat"},
 		{"transport = { service = \"UD\"; recovery = \"selective\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.recovery: only RC sends again what is lost"},
+		{"transport = { recovery = \"go-back-n\"; congestion = \"nscc\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.congestion: \"nscc\" needs RC with selective repeat"},
 		{"transport = { evs = 65; };\nworkloads = ( { pattern = \"ring\"; } );", "evs"},
 		{"transport = { service = \"UD\"; };\nworkloads = ( { pattern = \"permutation\"; op = \"read\"; } );",
 			"FILE:2: op: only RC can read"},
