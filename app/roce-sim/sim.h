@@ -71,7 +71,8 @@ struct sim_config {
 	uint64_t seed;
 	bool checked;
 	uint8_t l3_version;       /* 4 or 6 */
-	uint8_t priority;         /* of all packets */
+	uint8_t priority;         /* of all packets but acknowledgements, */
+	uint8_t ack_priority;     /* and of those that are nothing else */
 	bool ecn;                 /* packets may be marked */
 	uint32_t window_pkts;     /* as in tp_config */
 	uint32_t max_qps, max_ahs; /* of a host */

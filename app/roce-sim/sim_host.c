@@ -44,6 +44,11 @@ static uint32_t flow_hash(const struct sim_host *from, const struct sim_host *to
 	return (uint32_t)sim_mix(hash ^ ((uint64_t)sport << 16 | WIRE_ROCE_PORT));
 }
 
+static bool is_ack(const struct wire_pkt *pkt)
+{
+	return pkt->opcode == WIRE_RC_SACK || pkt->opcode == WIRE_RC_ACK;
+}
+
 static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 {
 	struct sim_host *host = env;
@@ -55,7 +60,7 @@ static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 		.dst = to->id,
 		.flow = flow_hash(host, to, pkt->udp_sport),
 		.bytes = m->data_len,
-		.priority = net->config.priority,
+		.priority = is_ack(pkt) ? net->config.ack_priority : net->config.priority,
 		.ect = (pkt->tos & ECT0) != 0,
 		.user = m,
 	};

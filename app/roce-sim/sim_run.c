@@ -95,6 +95,7 @@ static int make_net(struct sim_run *run)
 		.seed = run->seed,
 		.l3_version = 4,
 		.priority = (uint8_t)s->transport.priority,
+		.ack_priority = (uint8_t)s->transport.ack_priority,
 		.ecn = s->transport.ecn,
 		.window_pkts = s->transport.window_pkts,
 		.max_qps = sim_workload_qps(s),

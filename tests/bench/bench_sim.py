@@ -84,7 +84,7 @@ def measure(args, traffic, kind):
     seeds = args.seeds
     if not args.full:
         seeds = traffic.get("quick_seeds", seeds)
-    text = scenario(traffic["fabric"], traffic["workload"], f'scheduler = "{kind}";', traffic.get("faults", ""))
+    text = scenario(traffic["fabric"], traffic["workload"], f'scheduler = "{kind}"; ack_priority = 7;', traffic.get("faults", ""))
     started = time.monotonic()
     runs = simulate(args.sim, text, args.first, seeds)
     ends = [run["end_us"] for run in runs]
