@@ -31,6 +31,7 @@ struct plan {
 	uint64_t random;
 	uint8_t timeout, retry_cnt;           /* of all connections */
 	struct path_sched_config sched[MAX_PAIRS]; /* of those with selective repeat */
+	struct cc_config cc[MAX_PAIRS];
 	uint32_t n_selective;
 	uint32_t n_faults;
 	struct fault faults[MAX_FAULTS];
@@ -239,6 +240,17 @@ static void plan_sched(struct plan *p, uint32_t i, struct sim_qp_config *config)
 	config->reorder_ns = PICK(p, 0, 20000, 500000);
 	config->sched = sched;
 	p->n_selective++;
+	if (draw(p, 3) == 0)
+		return;
+	p->cc[i] = (struct cc_config){
+		.kind = (enum cc_kind)draw(p, CC_KINDS),
+		.packet_bytes = config->mtu + 82,
+		.base_rtt_ns = sched->base_rtt_ns,
+		.target_ns = (uint32_t)PICK(p, 0, 0, 1000),
+		.rate_bps = p->config.fabric.host_link.rate_mbps * PICK(p, 1000000, 1000000, 10000),
+		.max_window_bytes = (uint32_t)PICK(p, 0, 0, 1, 1000000),
+	};
+	config->cc = &p->cc[i];
 }
 
 /* Retries are timed from the last packet sent before the cut, so the first of the intervals may be over. */
@@ -319,8 +331,9 @@ static void describe(const struct plan *p)
 		const struct path_sched_config *sched = &p->sched[i];
 
 		if (sched->n_evs != 0)
-			printf("     pair %u: selective repeat, %s of %u, base %u ns\n", i, path_sched_name(sched->kind),
-				sched->n_evs, sched->base_rtt_ns);
+			printf("     pair %u: selective repeat, %s of %u, base %u ns, %s\n", i, path_sched_name(sched->kind),
+				sched->n_evs, sched->base_rtt_ns,
+				p->cc[i].rate_bps != 0 ? cc_name(p->cc[i].kind) : "window");
 	}
 	for (uint32_t i = 0; i < p->n_faults; i++) {
 		const struct fault *fault = &p->faults[i];
