@@ -214,7 +214,8 @@ void sim_report_text(FILE *out, const struct sim_result *r)
 	fprintf(out, "seed %" PRIu64 ": %u of %u flows done, %u failed, %" PRIu64 " bytes in %.2f us (bound %.2f us)\n",
 		r->seed, r->n_ok, r->n_flows, r->n_failed, r->bytes, (double)r->end_ns / NS_PER_US,
 		(double)r->bound_ns / NS_PER_US);
-	fprintf(out, "  %-12s %s, recovery %s, scheduler %s over %u EV%s, congestion %s\n", "transport", r->service, r->recovery,
+	fprintf(out, "  %-12s %s, recovery %s, scheduler %s over %u EV%s, congestion %s\n", "transport", r->service,
+		r->recovery,
 		r->scheduler, r->n_evs, r->n_evs == 1 ? "" : "s", r->congestion);
 	print_spread(out, "completion", &r->fct_us, " us");
 	print_spread(out, "slowdown", &r->slowdown, "");
@@ -284,7 +285,8 @@ static void json_run(FILE *out, const struct sim_result *r)
 	static const char *const tiers[] = {"host", "leaf", "core"};
 
 	fprintf(out,
-		"    {\"seed\": %" PRIu64 ", \"service\": \"%s\", \"recovery\": \"%s\", \"scheduler\": \"%s\", \"evs\": %u, \"congestion\": \"%s\","
+		"    {\"seed\": %" PRIu64 ", \"service\": \"%s\", \"recovery\": \"%s\", \"scheduler\": \"%s\", "
+		"\"evs\": %u, \"congestion\": \"%s\","
 		"\n      \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64
 		",\n      ",
 		r->seed, r->service, r->recovery, r->scheduler, r->n_evs, r->congestion, r->n_flows, r->n_ok, r->n_failed, r->bytes);

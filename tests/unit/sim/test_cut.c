@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config/sim/path-cut.conf: a spine is cut off, and the switches go on using it. Runs are deterministic, so what happens in a
- * part of one is the difference between two runs of other lengths.
+ * config/sim/path-cut.conf: a spine is cut off, and the switches go on using it. Runs are deterministic, so what happens in
+ * a part of one is the difference between two runs of other lengths.
  */
 #include <setjmp.h>
 #include <stdarg.h>
