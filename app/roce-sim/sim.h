@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cc.h"
 #include "fabric.h"
+#include "path_sched.h"
 #include "tp.h"
 
 #define SIM_BURST 32
@@ -69,11 +71,13 @@ struct sim_config {
 	uint64_t seed;
 	bool checked;
 	uint8_t l3_version;       /* 4 or 6 */
-	uint8_t priority;         /* of all packets */
+	uint8_t priority;         /* of all packets but acknowledgements, */
+	uint8_t ack_priority;     /* and of those that are nothing else */
 	bool ecn;                 /* packets may be marked */
 	uint32_t window_pkts;     /* as in tp_config */
 	uint32_t max_qps, max_ahs; /* of a host */
 	uint32_t max_buffers;     /* packets of one host in the fabric at most; 0: no limit */
+	uint32_t max_held;        /* as in tp_config */
 	uint64_t poll_ns;         /* packets gather for so long before the transport sees them */
 	uint64_t mem_bytes;       /* checked: of a host */
 };
@@ -105,6 +109,9 @@ void sim_net_run(struct sim_net *net, uint64_t until_ns, bool (*stop)(void *arg)
 /* A number below `below`, from the seed. */
 uint64_t sim_random(struct sim_net *net, uint64_t below);
 
+/* The longest idle round trip of a packet with mtu bytes and its acknowledgement. */
+uint64_t sim_net_base_ns(const struct sim_net *net, uint32_t mtu);
+
 /* Sum of a counter's struct over all hosts. */
 void sim_net_counters(const struct sim_net *net, struct tp_counters *sum);
 
@@ -116,6 +123,10 @@ struct sim_qp_config {
 	uint32_t sq_depth;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer; /* codes as in tp_qp_attr */
 	uint8_t rd_atomic;        /* READs and atomics outstanding, each way */
+	bool selective;           /* RC: both ends agree to selective repeat over several paths */
+	uint64_t reorder_ns;      /* as in tp_qp_init */
+	const struct path_sched_config *sched; /* selective: as in tp_qp_attr, like cc */
+	const struct cc_config *cc;
 };
 
 /* Makes a queue pair on each of two hosts, connects them and fills in ends; user and owner are taken as set

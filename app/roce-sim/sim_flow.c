@@ -209,6 +209,9 @@ static int open_conn(struct sim_run *run, struct sim_conn *conn)
 		.rnr_retry = RNR_RETRY,
 		.min_rnr_timer = RNR_TIMER,
 		.rd_atomic = (uint8_t)s->transport.rd_atomic,
+		.selective = s->transport.selective,
+		.sched = &run->sched,
+		.cc = s->transport.controlled ? &run->cc : NULL,
 	};
 	int rc = sim_qp_pair(&run->net->hosts[conn->src], &run->net->hosts[conn->dst], &config, conn->ends);
 

@@ -37,6 +37,8 @@ struct sim_run {
 	const struct sim_scenario *scenario;
 	uint64_t seed;
 	struct sim_net *net;
+	struct path_sched_config sched; /* of all queue pairs with selective repeat */
+	struct cc_config cc;
 	struct sim_flow *flows;
 	uint32_t n_flows, flow_room;
 	struct sim_conn *conns;

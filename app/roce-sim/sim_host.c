@@ -44,6 +44,11 @@ static uint32_t flow_hash(const struct sim_host *from, const struct sim_host *to
 	return (uint32_t)sim_mix(hash ^ ((uint64_t)sport << 16 | WIRE_ROCE_PORT));
 }
 
+static bool is_ack(const struct wire_pkt *pkt)
+{
+	return pkt->opcode == WIRE_RC_SACK || pkt->opcode == WIRE_RC_ACK;
+}
+
 static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 {
 	struct sim_host *host = env;
@@ -55,7 +60,7 @@ static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 		.dst = to->id,
 		.flow = flow_hash(host, to, pkt->udp_sport),
 		.bytes = m->data_len,
-		.priority = net->config.priority,
+		.priority = is_ack(pkt) ? net->config.ack_priority : net->config.priority,
 		.ect = (pkt->tos & ECT0) != 0,
 		.user = m,
 	};
@@ -136,6 +141,19 @@ static void op_event(void *env, void *cookie, enum tp_event event)
 	(void)event;
 }
 
+static void op_keep(void *env, struct rte_mbuf *m)
+{
+	(void)env;
+	sim_buffer_keep(m);
+}
+
+static void op_free(void *env, struct rte_mbuf *m)
+{
+	const struct sim_host *host = env;
+
+	sim_buffer_give(host->net, m);
+}
+
 const struct tp_ops sim_host_ops = {
 	.pkt_alloc = op_alloc,
 	.pkt_emit = op_emit,
@@ -146,6 +164,8 @@ const struct tp_ops sim_host_ops = {
 	.send_retire = op_retire,
 	.complete = op_complete,
 	.event = op_event,
+	.pkt_keep = op_keep,
+	.pkt_free = op_free,
 };
 
 /* ---- when the transport is called ---- */
@@ -266,6 +286,7 @@ int sim_host_init(struct sim_host *host, struct sim_net *net, uint32_t id)
 		.max_mrs = MAX_MRS,
 		.max_ahs = net->config.max_ahs,
 		.window_pkts = net->config.window_pkts,
+		.max_held = net->config.max_held,
 		.seed = sim_mix(net->config.seed ^ ((uint64_t)id << 32)),
 	};
 	struct tp_mr_attr mr = {.pd = PD, .access = ALL_ACCESS, .iova = SIM_IOVA, .bytes = NO_BYTES, .as = host};

@@ -12,6 +12,8 @@ extern const struct tp_ops sim_host_ops;
 /* An empty packet buffer, NULL: no memory. */
 struct rte_mbuf *sim_buffer_take(struct sim_host *host);
 void sim_buffer_give(struct sim_net *net, struct rte_mbuf *m);
+/* It is given one more time until it is free. */
+void sim_buffer_keep(struct rte_mbuf *m);
 
 static inline uint64_t sim_mix(uint64_t x)
 {

@@ -192,7 +192,7 @@ static int run_one(const struct sim_scenario *scenario, uint64_t seed, struct ba
 	if (rc == 0)
 		rc = sim_result_take(&run, result);
 	if (rc == 0 && csv != NULL)
-		sim_report_csv(csv, &run);
+		sim_report_csv(csv, &run, result);
 	sim_run_free(&run);
 	return rc;
 }

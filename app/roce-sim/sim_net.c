@@ -9,13 +9,16 @@
 
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
+#define HEADER_BYTES 74u /* of a WRITE ONLY over IPv4, with its ICRC */
+#define ACK_BYTES  78u    /* of an RC_SACK */
 
 /* A packet buffer: an mbuf as DPDK lays it out, in plain memory. */
 struct sim_buffer {
 	struct rte_mbuf mbuf;
 	struct wire_pkt pkt;      /* the mbuf's private area */
 	struct sim_buffer *next;
-	struct sim_host *host;    /* that made it */
+	struct sim_host *host;    /* that made it; NULL: has arrived, and is kept */
+	uint32_t users;           /* the fabric or who receives it, and who keeps it */
 	uint8_t data[BUF_BYTES];
 };
 
@@ -47,6 +50,7 @@ struct rte_mbuf *sim_buffer_take(struct sim_host *host)
 	buffer->mbuf.data_len = 0;
 	buffer->mbuf.pkt_len = 0;
 	buffer->host = host;
+	buffer->users = 1;
 	host->n_buffers++;
 	net->n_buffers++;
 	return &buffer->mbuf;
@@ -56,10 +60,24 @@ void sim_buffer_give(struct sim_net *net, struct rte_mbuf *m)
 {
 	struct sim_buffer *buffer = (struct sim_buffer *)(void *)m;
 
-	buffer->host->n_buffers--;
+	if (--buffer->users != 0)
+		return;
+	if (buffer->host != NULL)
+		buffer->host->n_buffers--;
 	net->n_buffers--;
 	buffer->next = net->free;
 	net->free = buffer;
+}
+
+void sim_buffer_keep(struct rte_mbuf *m)
+{
+	struct sim_buffer *buffer = (struct sim_buffer *)(void *)m;
+
+	buffer->users++;
+	/* It has left the fabric, so its sender has room for another. */
+	if (buffer->host != NULL)
+		buffer->host->n_buffers--;
+	buffer->host = NULL;
 }
 
 /* ---- what the fabric asks ---- */
@@ -218,6 +236,14 @@ void sim_net_run(struct sim_net *net, uint64_t until_ns, bool (*stop)(void *arg)
 		net->now_ns = next_ns;
 		fabric_advance(net->fabric, next_ns);
 	}
+}
+
+uint64_t sim_net_base_ns(const struct sim_net *net, uint32_t mtu)
+{
+	/* No two hosts are farther from each other. */
+	uint32_t last = net->n_hosts - 1;
+
+	return fabric_idle_ns(net->fabric, 0, last, mtu + HEADER_BYTES) + fabric_idle_ns(net->fabric, last, 0, ACK_BYTES);
 }
 
 void sim_net_counters(const struct sim_net *net, struct tp_counters *sum)

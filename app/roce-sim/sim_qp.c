@@ -43,6 +43,8 @@ static int make(struct sim_host *host, struct sim_host *peer, const struct sim_q
 		.max_send_sge = MAX_SGE,
 		.max_recv_sge = MAX_SGE,
 		.sq_sig_all = true,
+		.ext = config->selective ? TP_EXT_SACK : 0,
+		.reorder_ns = config->reorder_ns,
 		.send_cq = &qp->send_cq,
 		.recv_cq = &qp->recv_cq,
 		.cookie = qp,
@@ -91,14 +93,20 @@ static int connect_to(struct sim_qp *qp, const struct sim_qp *peer, const struct
 		.max_rd_atomic = config->rd_atomic,
 		.max_dest_rd_atomic = config->rd_atomic,
 		.port = 1,
+		.ext = config->selective ? TP_EXT_SACK : 0,
+		.sched = config->sched,
+		.cc = config->cc,
 	};
 
 	fill_av(qp, &attr.av);
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		uint32_t mask = mask_to(config->type, states[i]);
 		int rc;
 
+		if (states[i] == TP_QPS_RTR && config->selective)
+			mask |= TP_QP_EXT;
 		attr.state = states[i];
-		rc = tp_qp_modify(host->tp, qp->qp, &attr, mask_to(config->type, states[i]), host->net->now_ns);
+		rc = tp_qp_modify(host->tp, qp->qp, &attr, mask, host->net->now_ns);
 		if (rc != 0)
 			return rc;
 	}

@@ -155,10 +155,17 @@ static int take_links(const struct sim_run *run, struct sim_result *result)
 
 int sim_result_take(const struct sim_run *run, struct sim_result *result)
 {
+	static const char *const services[] = {[TP_QPT_RC] = "RC", [TP_QPT_UC] = "UC", [TP_QPT_UD] = "UD"};
 	int rc;
 
 	*result = (struct sim_result){
 		.seed = run->seed,
+		.service = services[run->scenario->transport.service],
+		.recovery = run->scenario->transport.selective ? "selective" :
+			run->scenario->transport.service == TP_QPT_RC ? "go-back-n" : "none",
+		.scheduler = path_sched_name(run->scenario->transport.scheduler),
+		.congestion = run->scenario->transport.controlled ? cc_name(run->scenario->transport.congestion) : "window",
+		.n_evs = run->scenario->transport.selective ? run->scenario->transport.n_evs : 1,
 		.n_flows = run->n_flows,
 		.n_failed = run->n_failed,
 		.end_ns = run->end_ns,
@@ -207,11 +214,15 @@ void sim_report_text(FILE *out, const struct sim_result *r)
 	fprintf(out, "seed %" PRIu64 ": %u of %u flows done, %u failed, %" PRIu64 " bytes in %.2f us (bound %.2f us)\n",
 		r->seed, r->n_ok, r->n_flows, r->n_failed, r->bytes, (double)r->end_ns / NS_PER_US,
 		(double)r->bound_ns / NS_PER_US);
+	fprintf(out, "  %-12s %s, recovery %s, scheduler %s over %u EV%s, congestion %s\n", "transport", r->service,
+		r->recovery,
+		r->scheduler, r->n_evs, r->n_evs == 1 ? "" : "s", r->congestion);
 	print_spread(out, "completion", &r->fct_us, " us");
 	print_spread(out, "slowdown", &r->slowdown, "");
 	fprintf(out, "  %-12s %.2f Gb/s\n", "goodput", r->goodput_gbps);
-	fprintf(out, "  %-12s retransmitted %" PRIu64 "  timeouts %" PRIu64 "  NAKs %" PRIu64 "\n", "recovery",
-		r->tp.retransmits, r->tp.ack_timeouts, r->tp.seq_naks_received);
+	fprintf(out, "  %-12s retransmitted %" PRIu64 "  timeouts %" PRIu64 "  NAKs %" PRIu64 "  reordered %" PRIu64
+		"  probes %" PRIu64 "\n", "recovery", r->tp.retransmits, r->tp.ack_timeouts, r->tp.seq_naks_received,
+		r->tp.reordered, r->tp.probes);
 	fprintf(out,
 		"  %-12s dropped %" PRIu64 " (buffer %" PRIu64 ", link %" PRIu64 ", fault %" PRIu64 ", route %" PRIu64
 		")  damaged %" PRIu64 "  marked %" PRIu64 "\n",
@@ -226,17 +237,18 @@ void sim_report_text(FILE *out, const struct sim_result *r)
 
 void sim_report_csv_head(FILE *out)
 {
-	fputs("seed,flow,workload,src,dst,bytes,start_ns,end_ns,ideal_ns,outcome\n", out);
+	fputs("seed,flow,workload,src,dst,bytes,start_ns,end_ns,ideal_ns,outcome,recovery,scheduler\n", out);
 }
 
-void sim_report_csv(FILE *out, const struct sim_run *run)
+void sim_report_csv(FILE *out, const struct sim_run *run, const struct sim_result *result)
 {
 	for (uint32_t i = 0; i < run->n_flows; i++) {
 		const struct sim_flow *f = &run->flows[i];
 		const char *outcome = !f->done ? "unfinished" : f->failed ? "failed" : "ok";
 
-		fprintf(out, "%" PRIu64 ",%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n", run->seed,
-			i, f->workload, f->src, f->dst, f->bytes, f->start_ns, f->end_ns, f->ideal_ns, outcome);
+		fprintf(out, "%" PRIu64 ",%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%s,%s\n",
+			run->seed, i, f->workload, f->src, f->dst, f->bytes, f->start_ns, f->end_ns, f->ideal_ns, outcome,
+			result->recovery, result->scheduler);
 	}
 }
 
@@ -273,15 +285,18 @@ static void json_run(FILE *out, const struct sim_result *r)
 	static const char *const tiers[] = {"host", "leaf", "core"};
 
 	fprintf(out,
-		"    {\"seed\": %" PRIu64 ", \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64
+		"    {\"seed\": %" PRIu64 ", \"service\": \"%s\", \"recovery\": \"%s\", \"scheduler\": \"%s\", "
+		"\"evs\": %u, \"congestion\": \"%s\","
+		"\n      \"flows\": %u, \"ok\": %u, \"failed\": %u, \"bytes\": %" PRIu64
 		",\n      ",
-		r->seed, r->n_flows, r->n_ok, r->n_failed, r->bytes);
+		r->seed, r->service, r->recovery, r->scheduler, r->n_evs, r->congestion, r->n_flows, r->n_ok, r->n_failed, r->bytes);
 	fprintf(out, "\"end_us\": %.3f, \"bound_us\": %.3f, \"goodput_gbps\": %.4f,\n      ",
 		(double)r->end_ns / NS_PER_US, (double)r->bound_ns / NS_PER_US, r->goodput_gbps);
 	json_spread(out, "completion_us", &r->fct_us);
 	json_spread(out, "slowdown", &r->slowdown);
 	fprintf(out, "\"retransmits\": %" PRIu64 ", \"ack_timeouts\": %" PRIu64 ", \"seq_naks\": %" PRIu64 ",\n      ",
 		r->tp.retransmits, r->tp.ack_timeouts, r->tp.seq_naks_received);
+	fprintf(out, "\"reordered\": %" PRIu64 ", \"probes\": %" PRIu64 ",\n      ", r->tp.reordered, r->tp.probes);
 	fprintf(out,
 		"\"dropped\": {\"buffer\": %" PRIu64 ", \"link\": %" PRIu64 ", \"fault\": %" PRIu64
 		", \"route\": %" PRIu64 ", \"icrc\": %" PRIu64 "},\n      ",

@@ -19,6 +19,8 @@ enum sim_tier { SIM_TIER_HOST, SIM_TIER_LEAF, SIM_TIER_CORE, SIM_TIER_COUNT }; /
 
 struct sim_result {
 	uint64_t seed;
+	const char *service, *recovery, *scheduler, *congestion;
+	uint32_t n_evs;
 	uint32_t n_flows, n_ok, n_failed;   /* the rest was not done in time, or lost a message */
 	uint64_t end_ns, bound_ns;
 	bool together;                      /* all flows began at the same time, so the bound is one for each */
@@ -41,7 +43,7 @@ void sim_result_free(struct sim_result *result);
 void sim_report_text(FILE *out, const struct sim_result *result);
 /* A row a flow; the header once. */
 void sim_report_csv_head(FILE *out);
-void sim_report_csv(FILE *out, const struct sim_run *run);
+void sim_report_csv(FILE *out, const struct sim_run *run, const struct sim_result *result);
 void sim_report_json(FILE *out, const char *scenario, const struct sim_result *results, uint32_t n);
 
 /* sim_svg.c: sorted completion times of all runs, and the use of links in the first. */

@@ -7,6 +7,8 @@
 #include "sim_flow.h"
 
 #define US          1000u
+#define BPS_PER_MBPS 1000000u
+#define HEADER_BYTES (58u + FABRIC_WIRE_BYTES) /* of a packet in the midst of a message */
 #define PROGRESS_NS 20000u /* of virtual time between two calls */
 
 /* ---- faults ---- */
@@ -70,6 +72,7 @@ static int make_net(struct sim_run *run)
 		.seed = run->seed,
 		.l3_version = 4,
 		.priority = (uint8_t)s->transport.priority,
+		.ack_priority = (uint8_t)s->transport.ack_priority,
 		.ecn = s->transport.ecn,
 		.window_pkts = s->transport.window_pkts,
 		.max_qps = sim_workload_qps(s),
@@ -81,6 +84,23 @@ static int make_net(struct sim_run *run)
 		config.max_ahs = config.max_qps;
 	fk_fabric_config(&s->fabric, run->seed, &config.fabric);
 	return sim_net_create(&config, &run->net);
+}
+
+static void make_sched(struct sim_run *run)
+{
+	const struct sim_scenario *s = run->scenario;
+	uint32_t base_ns = (uint32_t)sim_net_base_ns(run->net, s->transport.mtu);
+
+	path_sched_config_default(&run->sched);
+	path_sched_config_base(&run->sched, base_ns);
+	run->sched.kind = s->transport.scheduler;
+	run->sched.n_evs = (uint8_t)s->transport.n_evs;
+	run->cc = (struct cc_config){
+		.kind = s->transport.congestion,
+		.packet_bytes = s->transport.mtu + HEADER_BYTES,
+		.base_rtt_ns = base_ns,
+		.rate_bps = s->fabric.host_mbps * BPS_PER_MBPS,
+	};
 }
 
 /* ---- running ---- */
@@ -121,6 +141,7 @@ int sim_run(struct sim_run *run, const struct sim_scenario *scenario, uint64_t s
 	if (rc != 0)
 		return rc;
 	run->net->user = run;
+	make_sched(run);
 	rc = sim_workload_make(run);
 	if (rc != 0)
 		return rc;

@@ -25,14 +25,21 @@ static const struct config_key keys[] = {
 
 	{"transport", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "the hosts"},
 	T("transport.service", TP(service_name), "RC", "RC, UC or UD"),
-	T("transport.scheduler", TP(scheduler), "ecmp",
-		"how packets choose their ways; ecmp: one UDP port a queue pair"),
+	T("transport.recovery", TP(recovery_name), "",
+		"selective or go-back-n; default: selective for RC, which others have none of"),
+	T("transport.scheduler", TP(scheduler_name), "",
+		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed; default: "
+		"adaptive with selective, else ecmp, which is one UDP port a queue pair"),
+	T("transport.congestion", TP(congestion_name), "",
+		"window, which grows by packets and shrinks by parts, or nscc; default: nscc with selective, which it needs"),
+	N("transport.evs", TP(n_evs), 1, PATH_SCHED_MAX_EVS, "64", "", "UDP ports that a scheduler chooses from"),
 	{"transport.mtu", CONFIG_RDMA_MTU, TP(mtu), 256, 4096, "4096", "bytes", "path MTU"},
 	N("transport.window_pkts", TP(window_pkts), 1, 1u << 20, "128", "packets", "unacknowledged of a queue pair"),
 	N("transport.timeout", TP(timeout), 0, 31, "8", "", "of the acknowledgement: 4.096 us * 2^timeout; 0: never"),
 	N("transport.retry_cnt", TP(retry_cnt), 0, 7, "7", "", "timeouts in a row before a queue pair fails"),
 	N("transport.rd_atomic", TP(rd_atomic), 1, 128, "16", "", "READ requests outstanding"),
-	N("transport.priority", TP(priority), 0, 7, "0", "", "IEEE 802.1p priority of all packets"),
+	N("transport.priority", TP(priority), 0, 7, "0", "", "IEEE 802.1p priority of packets"),
+	N("transport.ack_priority", TP(ack_priority), 0, 7, "0", "", "the same of acknowledgements; 7 goes first"),
 	B("transport.ecn", TP(ecn), "true", "packets may be marked"),
 	N("transport.max_buffers", TP(max_buffers), 0, 1u << 30, "0", "packets",
 		"of one host in the fabric at most; 0: no limit"),
@@ -101,16 +108,72 @@ static int word(struct config_reader *reader, const struct config_at *at, const 
 
 #define WORD(reader, at, where, text, words) word(reader, at, where, text, words, sizeof(words) / sizeof(words[0]))
 
+/* What is not given follows from the rest. */
+static void check_recovery(struct config_reader *reader, struct sim_scenario *s)
+{
+	static const char *const recoveries[] = {"go-back-n", "selective"};
+	const struct config_at at = {0};
+	const char *name = s->transport.recovery_name;
+	int recovery = s->transport.service == TP_QPT_RC;
+
+	if (name[0] != '\0')
+		recovery = WORD(reader, &at, "transport.recovery", name, recoveries);
+	s->transport.selective = recovery == 1;
+	if (name[0] != '\0' && s->transport.service != TP_QPT_RC)
+		config_error(reader, &at, "transport.recovery: only RC sends again what is lost");
+}
+
+static void check_scheduler(struct config_reader *reader, struct sim_scenario *s)
+{
+	const char *schedulers[PATH_SCHED_KINDS], *name = s->transport.scheduler_name;
+	const struct config_at at = {0};
+	int kind = s->transport.selective ? PATH_SCHED_ADAPTIVE : PATH_SCHED_ECMP;
+
+	for (int i = 0; i < PATH_SCHED_KINDS; i++)
+		schedulers[i] = path_sched_name((enum path_sched_kind)i);
+	if (name[0] != '\0')
+		kind = WORD(reader, &at, "transport.scheduler", name, schedulers);
+	if (kind < 0)
+		return;
+	s->transport.scheduler = (enum path_sched_kind)kind;
+	/* The transport moves the packets of those who agreed to it, and of nobody else. */
+	if (!s->transport.selective && s->transport.scheduler != PATH_SCHED_ECMP)
+		config_error(reader, &at,
+			"transport.scheduler: \"%s\" needs RC with selective repeat, others have one UDP port a queue pair: "
+			"must be ecmp",
+			name);
+}
+
+static void check_congestion(struct config_reader *reader, struct sim_scenario *s)
+{
+	const char *congestions[1 + CC_KINDS] = {"window"}, *name = s->transport.congestion_name;
+	const struct config_at at = {0};
+	int kind = s->transport.selective ? 1 + CC_NSCC : 0;
+
+	for (int i = 0; i < CC_KINDS; i++)
+		congestions[1 + i] = cc_name((enum cc_kind)i);
+	if (name[0] != '\0')
+		kind = WORD(reader, &at, "transport.congestion", name, congestions);
+	s->transport.controlled = kind > 0;
+	if (kind > 0)
+		s->transport.congestion = (enum cc_kind)(kind - 1);
+	if (kind > 0 && !s->transport.selective)
+		config_error(reader, &at, "transport.congestion: \"%s\" needs RC with selective repeat: must be window", name);
+}
+
 static void check_transport(struct config_reader *reader, struct sim_scenario *s)
 {
-	static const char *const services[] = {"RC", "UC", "UD"}, *const schedulers[] = {"ecmp"};
+	static const char *const services[] = {"RC", "UC", "UD"};
 	static const enum tp_qp_type types[] = {TP_QPT_RC, TP_QPT_UC, TP_QPT_UD};
 	const struct config_at at = {0};
 	int service = WORD(reader, &at, "transport.service", s->transport.service_name, services);
 
-	(void)WORD(reader, &at, "transport.scheduler", s->transport.scheduler, schedulers);
-	if (service >= 0)
-		s->transport.service = types[service];
+	if (service < 0)
+		return;
+	s->transport.service = types[service];
+	check_recovery(reader, s);
+	check_scheduler(reader, s);
+	check_congestion(reader, s);
 }
 
 static void check_workload(struct config_reader *reader, struct sim_scenario *s, uint32_t i)

@@ -38,9 +38,15 @@ struct sim_workload {
 struct sim_scenario {
 	struct fk_fabric fabric;
 	struct {
-		char service_name[SIM_WORD_BYTES], scheduler[SIM_WORD_BYTES];
+		char service_name[SIM_WORD_BYTES], recovery_name[SIM_WORD_BYTES], scheduler_name[SIM_WORD_BYTES],
+			congestion_name[SIM_WORD_BYTES];
 		enum tp_qp_type service;
-		uint32_t mtu, window_pkts, timeout, retry_cnt, rd_atomic, priority, max_buffers;
+		bool selective;               /* RC: selective repeat; else go-back-N, and one EV */
+		enum path_sched_kind scheduler;
+		uint32_t n_evs;
+		bool controlled;              /* by congestion control; else a window of packets, halved on a loss */
+		enum cc_kind congestion;
+		uint32_t mtu, window_pkts, timeout, retry_cnt, rd_atomic, priority, ack_priority, max_buffers;
 		bool ecn;
 		uint64_t poll_ns;
 	} transport;

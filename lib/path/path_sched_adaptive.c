@@ -97,6 +97,15 @@ static void acked(struct path_sched *s, uint8_t ev, bool ecn, uint64_t now_ns)
 		path_ring_push(s, ev);
 }
 
+/* On a path that is not slow it is a loss and not lateness, so that was no silence. Else a wire that loses now and then
+ * would silence one EV after the other. */
+static void lost(struct path_sched *s, uint8_t ev, uint64_t now_ns)
+{
+	(void)now_ns;
+	if (!path_dead(s, ev) && s->ev[ev].srtt != 0 && !slow(s, ev))
+		s->waiting &= ~path_bit(ev);
+}
+
 static void timeout(struct path_sched *s, uint8_t ev, uint64_t now_ns)
 {
 	(void)ev;
@@ -104,4 +113,4 @@ static void timeout(struct path_sched *s, uint8_t ev, uint64_t now_ns)
 }
 
 const struct path_sched_rules path_sched_adaptive = {
-	.name = "adaptive", .pick = pick, .acked = acked, .timeout = timeout};
+	.name = "adaptive", .pick = pick, .acked = acked, .lost = lost, .timeout = timeout};

@@ -59,7 +59,7 @@ void tp_ext_start(struct tp_qp *qp)
 	if (qp->attr.cc != NULL)
 		cc_init(&x->cc, qp->attr.cc);
 	tp_sr_reset(qp);
-	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, UINT64_MAX);
+	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, TP_SR_FORGET_NS);
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
 }
 

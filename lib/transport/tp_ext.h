@@ -18,6 +18,7 @@
 #define TP_SR_NONE      0xffffu
 #define TP_SR_PASSED    5                            /* later packets that make one suspect, whatever their paths */
 #define TP_EV_NEVER_NS  ((uint64_t)1 << 60)
+#define TP_SR_FORGET_NS 2000000000u                  /* responder: keeps what waits for a missing packet so long */
 #define TP_SACK_ECHOES  TP_BURST_PKTS
 #define TP_SACK_REPLAYS 32
 

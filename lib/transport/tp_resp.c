@@ -330,6 +330,11 @@ void tp_resp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns)
 		tp_uc_gave_up(qp);
 		return;
 	}
+	/* A peer that has gone says nothing. What it sent has the room of others, and if it lives, it sends it again. */
+	if (qp->ext != NULL) {
+		tp_hold_clear(&qp->resp.hold, qp->resp.epsn);
+		return;
+	}
 	if (qp->resp.silent || qp->resp.failed)
 		return;
 	nak_once(qp, TP_SYN_NAK_SEQ);

@@ -59,6 +59,15 @@ static bool waits_for_answer(const struct tp_qp *qp)
 	return qp->req.una != qp->req.snd_max && qp->ext->n_asked != 0 && tp_req_swr(qp, qp->req.head)->answered;
 }
 
+/* Whether the responder said that it has una's packet, but does not go on: it has forgotten it (TP_SR_FORGET_NS). */
+static bool forgotten(const struct tp_qp *qp)
+{
+	const struct tp_req *req = &qp->req;
+
+	return req->una != req->snd_max && (tp_ring_open(qp->ext, req->una) & 1) == 0 &&
+		!tp_req_swr(qp, req->head)->answered;
+}
+
 static bool expire(struct tp_ext *x, uint64_t now_ns)
 {
 	uint64_t older_ns = rto_ns(x);
@@ -99,11 +108,16 @@ void tp_rto_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 		tp_rto_ask(qp, true);
 		some = true;
 	}
+	if (forgotten(qp) && now_ns - x->progress_ns >= answer_rto_ns(x)) {
+		x->progress_ns = now_ns;
+		tp_rto_all_again(qp);
+		some = true;
+	}
 	if (some && x->backoff < BACKOFF_MAX)
 		x->backoff++;
 	if (x->sent.head != TP_SR_NONE)
 		next_ns = due_ns(x);
-	if (waits_for_answer(qp))
+	if (waits_for_answer(qp) || forgotten(qp))
 		next_ns = RTE_MIN(next_ns, x->progress_ns + answer_rto_ns(x));
 	/* If there is neither, something is lost and will be sent, which starts it again. */
 	if (next_ns != UINT64_MAX)

@@ -30,6 +30,9 @@ struct plan {
 	struct sim_check check;
 	uint64_t random;
 	uint8_t timeout, retry_cnt;           /* of all connections */
+	struct path_sched_config sched[MAX_PAIRS]; /* of those with selective repeat */
+	struct cc_config cc[MAX_PAIRS];
+	uint32_t n_selective;
 	uint32_t n_faults;
 	struct fault faults[MAX_FAULTS];
 	uint32_t cut_host;                    /* cut off for too long; UINT32_MAX: none */
@@ -39,7 +42,7 @@ struct plan {
 /* Shows that the faults were there. */
 static struct {
 	struct tp_counters tp;
-	uint64_t lost_fault, lost_link, lost_buffer, bad_frames, marked, pauses, lost, arrived, failed;
+	uint64_t lost_fault, lost_link, lost_buffer, bad_frames, marked, pauses, lost, arrived, failed, selective;
 } total;
 
 /* The plan's own numbers, so that what is drawn here and by the net do not shift each other. */
@@ -98,6 +101,7 @@ static void plan_hosts(struct plan *p, uint64_t seed)
 	p->config.max_qps = 32;
 	p->config.max_ahs = 32;
 	p->config.max_buffers = (uint32_t)PICK(p, 0, 0, 12, 64);
+	p->config.max_held = (uint32_t)PICK(p, 0, 0, 0, 8, 64);
 	p->config.poll_ns = PICK(p, 0, 0, 700, 5000);
 	p->timeout = (uint8_t)(8 + draw(p, 3));
 	p->retry_cnt = 7;
@@ -218,6 +222,37 @@ static int start_faults(struct plan *p)
 
 /* ---- work ---- */
 
+/* How both ends of a connection choose paths, if they agree to. The base is what the fabric has, or far from it. */
+static void plan_sched(struct plan *p, uint32_t i, struct sim_qp_config *config)
+{
+	struct path_sched_config *sched = &p->sched[i];
+	uint32_t base_ns = (uint32_t)sim_net_base_ns(p->net, config->mtu);
+
+	if (config->type != TP_QPT_RC || draw(p, 4) == 0)
+		return;
+	path_sched_config_default(sched);
+	path_sched_config_base(sched, (uint32_t)PICK(p, base_ns, base_ns, 1000, 1000000));
+	sched->kind = (enum path_sched_kind)draw(p, PATH_SCHED_KINDS);
+	sched->n_evs = (uint8_t)PICK(p, 1, 2, 5, 16, 64, 64);
+	sched->losses_dead = (uint8_t)(1 + draw(p, 2));
+	sched->probe_ns = (uint32_t)PICK(p, 50000, 1000000);
+	config->selective = true;
+	config->reorder_ns = PICK(p, 0, 20000, 500000);
+	config->sched = sched;
+	p->n_selective++;
+	if (draw(p, 3) == 0)
+		return;
+	p->cc[i] = (struct cc_config){
+		.kind = (enum cc_kind)draw(p, CC_KINDS),
+		.packet_bytes = config->mtu + 82,
+		.base_rtt_ns = sched->base_rtt_ns,
+		.target_ns = (uint32_t)PICK(p, 0, 0, 1000),
+		.rate_bps = p->config.fabric.host_link.rate_mbps * PICK(p, 1000000, 1000000, 10000),
+		.max_window_bytes = (uint32_t)PICK(p, 0, 0, 1, 1000000),
+	};
+	config->cc = &p->cc[i];
+}
+
 /* Retries are timed from the last packet sent before the cut, so the first of the intervals may be over. */
 static void allow_failure(struct plan *p, struct sim_check_pair *pair)
 {
@@ -243,8 +278,10 @@ static int plan_work(struct plan *p, uint32_t n_pairs, uint32_t max_bytes)
 			.min_rnr_timer = (uint8_t)(1 + draw(p, 12)),
 			.rd_atomic = (uint8_t)(1 + draw(p, 8)),
 		};
-		int rc = sim_check_pair(&p->check, i, a, b, &config, 1 + draw(p, SIM_CHECK_OPS), max_bytes);
+		int rc;
 
+		plan_sched(p, i, &config);
+		rc = sim_check_pair(&p->check, i, a, b, &config, 1 + draw(p, SIM_CHECK_OPS), max_bytes);
 		if (rc != 0)
 			return rc;
 		allow_failure(p, &p->check.pairs[i]);
@@ -267,6 +304,9 @@ static void add_up(const struct plan *p)
 	total.tp.seq_naks_received += tp.seq_naks_received;
 	total.tp.duplicates += tp.duplicates;
 	total.tp.cut_messages += tp.cut_messages;
+	total.tp.reordered += tp.reordered;
+	total.tp.probes += tp.probes;
+	total.selective += p->n_selective;
 	total.lost_fault += fabric.lost[FABRIC_LOSS_FAULT];
 	total.lost_link += fabric.lost[FABRIC_LOSS_LINK];
 	total.lost_buffer += fabric.lost[FABRIC_LOSS_BUFFER];
@@ -287,6 +327,14 @@ static void describe(const struct plan *p)
 	       "timeout %u\n",
 		f->pods, f->leaves, f->spines, f->hosts_per_leaf, (unsigned long long)f->host_link.rate_mbps,
 		(unsigned long long)f->leaf_link.rate_mbps, p->timeout);
+	for (uint32_t i = 0; i < p->check.n_pairs; i++) {
+		const struct path_sched_config *sched = &p->sched[i];
+
+		if (sched->n_evs != 0)
+			printf("     pair %u: selective repeat, %s of %u, base %u ns, %s\n", i, path_sched_name(sched->kind),
+				sched->n_evs, sched->base_rtt_ns,
+				p->cc[i].rate_bps != 0 ? cc_name(p->cc[i].kind) : "window");
+	}
 	for (uint32_t i = 0; i < p->n_faults; i++) {
 		const struct fault *fault = &p->faults[i];
 		const struct fabric_fault *w = &fault->what;
@@ -350,6 +398,9 @@ static void tell_totals(uint64_t n)
 		(unsigned long long)total.lost_link, (unsigned long long)total.lost_buffer,
 		(unsigned long long)total.bad_frames, (unsigned long long)total.marked,
 		(unsigned long long)total.pauses);
+	printf("     connections with selective repeat %llu: packets out of order %llu, probes %llu\n",
+		(unsigned long long)total.selective, (unsigned long long)total.tp.reordered,
+		(unsigned long long)total.tp.probes);
 	printf("     retransmitted %llu, timeouts %llu, RNR NAKs %llu, sequence NAKs %llu, duplicates %llu, UC "
 	       "messages cut short "
 	       "%llu\n",

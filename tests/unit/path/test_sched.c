@@ -523,6 +523,31 @@ static void adaptive_does_not_ask_the_silent_again(void **state)
 		pick(&b);
 }
 
+/* A loss was heard of. Else a wire that loses would silence one EV after the other, until few have to carry all. */
+static void adaptive_hears_a_loss(void **state)
+{
+	uint64_t used = 0;
+	struct bed b;
+
+	(void)state;
+	start(&b, PATH_SCHED_ADAPTIVE, 8);
+	for (uint8_t ev = 0; ev < 8; ev++)
+		ack(&b, ev, true, ev == 5 ? 3 * BASE_NS : BASE_NS);
+	for (int i = 0; i < 8; i++)
+		(void)pick(&b);
+	for (uint8_t ev = 0; ev < 8; ev++) {
+		if (ev != 3)
+			path_sched_lost(&b.s, ev, b.view.now_ns);
+	}
+	/* Passed over are the one of which nothing was heard, and the one that may only be late. */
+	for (int i = 0; i < 6; i++) {
+		uint8_t ev = pick(&b);
+
+		used |= (uint64_t)1 << ev;
+	}
+	assert_true(used == (0xffu & ~(1u << 3) & ~(1u << 5)));
+}
+
 static void adaptive_looks_for_the_fastest(void **state)
 {
 	struct bed b;
@@ -707,6 +732,7 @@ int main(void)
 		cmocka_unit_test(mixed_recycles_then_walks),
 		cmocka_unit_test(adaptive_does_not_recycle_what_is_slow),
 		cmocka_unit_test(adaptive_does_not_ask_the_silent_again),
+		cmocka_unit_test(adaptive_hears_a_loss),
 		cmocka_unit_test(adaptive_looks_for_the_fastest),
 		cmocka_unit_test(adaptive_finds_a_path_that_has_become_fast),
 		cmocka_unit_test(adaptive_keeps_a_short_message_together),

@@ -204,7 +204,7 @@ static char *all_output(uint64_t seed, size_t *n)
 	run(&r, seed);
 	assert_int_equal(sim_result_take(&r, &result), 0);
 	sim_report_text(out, &result);
-	sim_report_csv(out, &r);
+	sim_report_csv(out, &r, &result);
 	sim_report_json(out, "a \"name\"", &result, 1);
 	sim_svg(out, "a <name>", &result, 1);
 	fclose(out);

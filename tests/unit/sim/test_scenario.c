@@ -47,6 +47,10 @@ static void test_defaults(void **state)
 	assert_int_equal(scenario.fabric.convergence_us, 1000000);
 	assert_int_equal(scenario.transport.service, TP_QPT_RC);
 	assert_true(scenario.transport.ecn);
+	assert_true(scenario.transport.selective);
+	assert_int_equal(scenario.transport.scheduler, PATH_SCHED_ADAPTIVE);
+	assert_int_equal(scenario.transport.n_evs, 64);
+	assert_true(scenario.transport.controlled);
 	assert_int_equal(scenario.n_workloads, 1);
 	assert_int_equal(scenario.workloads[0].pattern, SIM_PERMUTATION);
 	assert_int_equal(scenario.workloads[0].op, SIM_WRITE);
@@ -67,6 +71,8 @@ static void test_all_of_it(void **state)
 		     "seed = 9; seeds = 3;"),
 		0);
 	assert_int_equal(scenario.transport.service, TP_QPT_UC);
+	assert_false(scenario.transport.selective);
+	assert_int_equal(scenario.transport.scheduler, PATH_SCHED_ECMP);
 	assert_string_equal(scenario.workloads[0].sizes_name, "fbhdp");
 	assert_non_null(scenario.workloads[0].sizes);
 	assert_int_equal(scenario.workloads[1].placement, SIM_STRIDED);
@@ -88,8 +94,20 @@ static void test_errors(void **state)
 			"moe"},
 		{"fabric = {\n leaves = 0; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE:2: fabric.leaves: 0 is out of range, must be 1 to 1048576"},
-		{"transport = { scheduler = \"reps\"; };\nworkloads = ( { pattern = \"ring\"; } );",
-			"FILE: transport.scheduler: \"reps\" is wrong, must be ecmp"},
+		{"transport = { scheduler = \"best\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.scheduler: \"best\" is wrong, must be adaptive, ecmp, round_robin, flowlet, plb, reps, "
+			"bitmap or mixed"},
+		{"transport = { recovery = \"none\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.recovery: \"none\" is wrong, must be go-back-n or selective"},
+		{"transport = { recovery = \"go-back-n\"; scheduler = \"reps\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.scheduler: \"reps\" needs RC with selective repeat"},
+		{"transport = { service = \"UC\"; scheduler = \"adaptive\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.scheduler: \"adaptive\" needs RC with selective repeat"},
+		{"transport = { service = \"UD\"; recovery = \"selective\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.recovery: only RC sends again what is lost"},
+		{"transport = { recovery = \"go-back-n\"; congestion = \"nscc\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.congestion: \"nscc\" needs RC with selective repeat"},
+		{"transport = { evs = 65; };\nworkloads = ( { pattern = \"ring\"; } );", "evs"},
 		{"transport = { service = \"UD\"; };\nworkloads = ( { pattern = \"permutation\"; op = \"read\"; } );",
 			"FILE:2: op: only RC can read"},
 		{"workloads = ( { pattern = \"incast\"; senders = 128; } );",

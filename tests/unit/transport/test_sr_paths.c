@@ -121,6 +121,45 @@ static void test_access_error(void **state)
 /* ---- paths ---- */
 
 /* Nothing comes back: the timeout and the retries of the queue pair bound all of it. */
+/* ---- what waits for a packet that does not come ---- */
+
+static enum hx_fate lose_for_long(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	(void)n;
+	return from == 0 && pkt->psn == ((PSN + 3) & BASE_PSN_MASK) && w->now_ns < 3 * HX_S ? HX_LOSE : HX_PASS;
+}
+
+/* The peer has given up, and never says so: what was kept of its packets is let go. */
+static void test_peer_gone(void **state)
+{
+	struct hx_options o = {.ext = true, .timeout = 8};
+	struct hx_world *w = make_with(o, lose_for_long);
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 20 * MTU, DST);
+
+	(void)state;
+	hx_run(w, HX_S);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_RETRY_EXC_ERR);
+	assert_true(w->frames_out > 10);
+	hx_run(w, 10 * HX_S);
+	assert_int_equal(w->frames_out, 0);
+	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_RTS);
+	hx_free(w);
+}
+
+/* The same peer, which never gives up: it sends again what it was told of as kept, even without an ACK timer. */
+static void test_forgotten_comes_again(void **state)
+{
+	struct hx_options o = {.ext = true, .timeout = HX_ZERO};
+	struct hx_world *w = make_with(o, lose_for_long);
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 20 * MTU, DST);
+
+	(void)state;
+	hx_run(w, 10 * HX_S);
+	expect_written(w, id, 20 * MTU);
+	assert_int_equal(w->frames_out, 0);
+	hx_free(w);
+}
+
 static void test_all_paths_cut(void **state)
 {
 	struct hx_options o = {.ext = true, .n_paths = 4, .timeout = 8, .retry_cnt = 3};
@@ -210,6 +249,8 @@ int main(void)
 		cmocka_unit_test(test_atomic_answer_lost),
 		cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_access_error),
+		cmocka_unit_test(test_peer_gone),
+		cmocka_unit_test(test_forgotten_comes_again),
 		cmocka_unit_test(test_all_paths_cut),
 		cmocka_unit_test(test_path_cut),
 		cmocka_unit_test(test_no_place),
