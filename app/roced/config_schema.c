@@ -99,7 +99,7 @@ const struct config_key config_keys[] = {
 		"when such a one is tried again, then after twice that, and so on up to 1 s"},
 	{"multipath.freeze_us", CONFIG_UINT, MULTIPATH(freeze_us), 0, 1000000, "10000", "us",
 		"reps, adaptive: after a timeout only entropy values that are known to be good, for so long"},
-	{"multipath.min_rto_us", CONFIG_UINT, MULTIPATH(min_rto_us), 0, 1000000, "1000", "us",
+	{"multipath.min_rto_us", CONFIG_UINT, MULTIPATH(min_rto_us), 0, 1000000, "4000", "us",
 		"no packet is taken as lost by time alone before this; 0: what measured round trips say, 100 us at least"},
 	{"multipath.max_held", CONFIG_UINT, MULTIPATH(max_held), 0, 1048576, "0", "packets",
 		"kept before their turn by a worker's queue pairs together; 0: its share of a quarter of ports[].mbufs"},
