@@ -26,6 +26,8 @@ const struct config_key config_keys[] = {
 		"group whose users may use the devices; default: root's"},
 	{"control.mode", CONFIG_MODE, F(config, control.mode), 0, 0777, "0660", "octal",
 		"permissions of the socket"},
+	{"control.telemetry", CONFIG_BOOLEAN, F(config, control.telemetry), 0, 1, "false", "",
+		"serve DPDK's telemetry, for `rocectl paths`; its socket is for root only"},
 
 	{"workers", CONFIG_LIST_OF, L(config, workers, n_workers), 1, CONFIG_MAX_WORKERS, NULL, "",
 		"threads that move packets, one graph each"},
@@ -82,9 +84,10 @@ const struct config_key config_keys[] = {
 	{"multipath.negotiate", CONFIG_BOOLEAN, MULTIPATH(negotiate), 0, 1, "true", "",
 		"connections that are made by the connection manager offer it to the peer, and take such offers"},
 	{"multipath.peers", CONFIG_NETWORKS, offsetof(struct config, multipath.peers),
-		sizeof(((struct config_multipath *)0)->peers[0]), offsetof(struct config, multipath.n_peers), 0, CONFIG_MAX_PEERS,
-		"", "", "networks all of whose hosts run roced and list this one: connections made without connection manager"
-		" use it too"},
+		sizeof(((struct config_multipath *)0)->peers[0]), offsetof(struct config, multipath.n_peers), 0,
+		CONFIG_MAX_PEERS, "", "",
+		"networks all of whose hosts run roced and list this one: connections made without connection"
+		" manager use it too"},
 	{"multipath.scheduler", CONFIG_SCHEDULER, MULTIPATH(scheduler), 0, 0, "adaptive", "",
 		"which path a packet takes: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed"},
 	{"multipath.evs", CONFIG_UINT, MULTIPATH(evs), 1, PATH_SCHED_MAX_EVS, "64", "",
@@ -100,11 +103,11 @@ const struct config_key config_keys[] = {
 	{"multipath.freeze_us", CONFIG_UINT, MULTIPATH(freeze_us), 0, 1000000, "10000", "us",
 		"reps, adaptive: after a timeout only entropy values that are known to be good, for so long"},
 	{"multipath.min_rto_us", CONFIG_UINT, MULTIPATH(min_rto_us), 0, 1000000, "4000", "us",
-		"no packet is taken as lost by time alone before this; 0: what measured round trips say, 100 us at least"},
+		"no packet is taken as lost by time alone before this; 0: what measured round trips say, at least 100"},
 	{"multipath.max_held", CONFIG_UINT, MULTIPATH(max_held), 0, 1048576, "0", "packets",
-		"kept before their turn by a worker's queue pairs together; 0: its share of a quarter of ports[].mbufs"},
+		"kept before their turn by all queue pairs of a worker; 0: its share of a quarter of ports[].mbufs"},
 	{"multipath.move_on_timeout", CONFIG_BOOLEAN, MULTIPATH(move_on_timeout), 0, 1, "true", "",
-		"towards all other peers: after a timeout of the queue pair's, send again from another UDP source port"},
+		"towards all other peers: after a queue pair's timeout send again from another UDP source port"},
 
 	{"limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what one client may take"},
 	{"limits.max_sessions", CONFIG_UINT, LIMIT(max_sessions), 1, 16384, "1024", "",

@@ -189,7 +189,7 @@ static int make_args(const struct config *config, struct args *args)
 	if (!user_has(config, quiet))
 		add(args, "--log-level=warning");
 	if (!user_has(config, telemetry))
-		add(args, "--no-telemetry");
+		add(args, config->control.telemetry ? "--telemetry" : "--no-telemetry");
 	add_devices(config, args);
 	for (uint32_t i = 0; i < config->n_eal_args; i++) {
 		if (!user_has(config, no_huge) || strcmp(config->eal_args[i], "--in-memory") != 0)

@@ -18,6 +18,7 @@
 #include "guard.h"
 #include "log.h"
 #include "nodes.h"
+#include "telemetry.h"
 
 #define DRAIN_NS 200000000u
 
@@ -234,6 +235,8 @@ static int start(struct roced *roced)
 	if (rc != 0)
 		return rc;
 	rc = stall_watch_start(roced);
+	if (rc == 0)
+		rc = telemetry_start(roced);
 	if (rc != 0)
 		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
@@ -265,6 +268,7 @@ static void drain(struct roced *roced)
 
 static void stop(struct roced *roced)
 {
+	telemetry_stop();
 	if (roced->vd != NULL) {
 		link_cancel_all(roced);
 		for (uint32_t w = 0; w < roced->n_workers; w++)

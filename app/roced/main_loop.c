@@ -12,6 +12,8 @@
 #include "group.h"
 #include "log.h"
 #include "roced.h"
+#include "telemetry.h"
+#include "worker.h"
 
 #define LINK_POLL_NS  1000000000u
 #define MAX_EVENTS    8
@@ -87,6 +89,19 @@ static void poll_links(struct roced *roced)
 	}
 }
 
+/* Each worker's count is read as it is. */
+static void tell_unagreed(struct roced *roced)
+{
+	for (uint32_t w = 0; w < roced->n_workers && !roced->told_unagreed; w++) {
+		if (tp_counters(roced->workers[w]->tp)->unagreed == 0)
+			continue;
+		log_line(LOG_WARNING,
+			"a peer uses several paths and its queue pair here does not, or the other way round: compare"
+			" multipath.peers of both daemons; not told again, SIGUSR1 shows how often (unagreed)");
+		roced->told_unagreed = true;
+	}
+}
+
 static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
 {
 	uint64_t ns = vd_timeout_ns(roced->vd), wait_ns = link_ns > now_ns ? link_ns - now_ns : 0;
@@ -116,6 +131,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			punt_handle_all(roced);
 		} else if (events[i].data.fd == stall_watch_fd(roced)) {
 			stall_watch_serve(roced);
+		} else if (events[i].data.fd == telemetry_fd()) {
+			telemetry_serve(roced);
 		} else {
 			vd_dispatch(roced->vd);
 		}
@@ -127,11 +144,13 @@ void main_loop_run(struct roced *roced)
 {
 	struct epoll_event events[MAX_EVENTS], event = {.events = EPOLLIN, .data.fd = vd_fd(roced->vd)};
 	struct epoll_event stalls = {.events = EPOLLIN, .data.fd = stall_watch_fd(roced)};
+	struct epoll_event asked = {.events = EPOLLIN, .data.fd = telemetry_fd()};
 	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS;
 	bool end = false;
 
 	if (epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) != 0 ||
-		epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, stalls.data.fd, &stalls) != 0) {
+		epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, stalls.data.fd, &stalls) != 0 ||
+		(asked.data.fd >= 0 && epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, asked.data.fd, &asked) != 0)) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}
@@ -146,6 +165,7 @@ void main_loop_run(struct roced *roced)
 		vd_advance(roced->vd);
 		if (now_ns >= link_ns) {
 			poll_links(roced);
+			tell_unagreed(roced);
 			group_advance(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}

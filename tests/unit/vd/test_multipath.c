@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cm_host.h"
 #include "wire_cm_ext.h"
@@ -224,8 +225,8 @@ static void one_end_only(void **state)
 	sink = (struct tp_sge){(uintptr_t)p.server.buf, 8, p.server.key};
 	wx_post_recv(&p.server.qp, 1, 1, &sink);
 	wx_post(&p.client.qp,
-		&(struct tp_send_wqe){.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED}, &source,
-		NULL);
+		&(struct tp_send_wqe){.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
+		&source, NULL);
 	for (uint32_t i = 0; i < 100 && cqe == NULL; i++) {
 		wx_pass(p.w, 10000 * WX_MS);
 		cqe = wx_poll(&p.client.cq);
@@ -338,6 +339,37 @@ static void only_reliable(void **state)
 	stop(&p);
 }
 
+/* ---- what is told of paths ---- */
+
+static void paths_are_told(void **state)
+{
+	struct vd_qp_paths first, second;
+	struct wire_addr own;
+	struct pair p;
+	uint64_t sent = 0;
+
+	(void)state;
+	start(&p, &negotiating);
+	assert_int_equal(vd_next_paths(p.w->vd, 0, &first), -ENOENT);
+	connect_pair(&p, "welcome");
+	talk(&p);
+	assert_int_equal(vd_next_paths(p.w->vd, 0, &first), 0);
+	assert_int_equal(vd_next_paths(p.w->vd, first.qpn + 1, &second), 0);
+	assert_int_equal(vd_next_paths(p.w->vd, second.qpn + 1, &first), -ENOENT);
+	assert_int_equal(vd_next_paths(p.w->vd, second.qpn, &first), 0);
+	assert_int_equal(first.qpn, second.qpn);
+	wx_addr4(0, &own);
+	assert_memory_equal(&first.peer, &own, sizeof(own));
+	assert_string_equal(first.device, "roced0");
+	assert_int_equal(first.pid, getpid());
+	assert_string_equal(first.paths.scheduler, "adaptive");
+	assert_int_equal(first.paths.n, 64);
+	for (uint32_t i = 0; i < first.paths.n; i++)
+		sent += first.paths.path[i].sent;
+	assert_int_equal(sent, 1);
+	stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +384,7 @@ int main(void)
 		cmocka_unit_test(not_listed),
 		cmocka_unit_test(answer_before_list),
 		cmocka_unit_test(only_reliable),
+		cmocka_unit_test(paths_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
