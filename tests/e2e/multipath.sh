@@ -23,16 +23,6 @@ stop_daemons() {
 	roced_stop B
 }
 
-# counter NS NAME: the sum over its workers
-counter() {
-	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" at
-	at=$(($(wc -l <"$log") + 1))
-	kill -USR1 "${!var}" || return 1
-	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
-	sleep 0.1
-	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
-}
-
 # capture: what arrives at both ends from now on, headers only; what a packet socket sends is not seen where it is sent
 capture() {
 	local n
