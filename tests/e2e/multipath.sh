@@ -114,6 +114,7 @@ nothing_shown() { paths_of_A | grep -q 'no queue pair uses several paths'; }
 
 # What can be seen while a program runs, and after it.
 shown_while_running() {
+	wanted "rocectl paths, telemetry" || return 0
 	local server
 	spawn_in B 60 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 12
 	server=$spawned_pid
@@ -167,6 +168,27 @@ capture_end
 shown_while_running
 check "packets to listed peers are sprayed" is_sprayed
 check "nothing came to a queue pair that is not in the lists" none_unagreed
+stop_daemons
+
+# ------------------------------------------------------------------ listed at one end only
+
+# B, which has not listed A, sends: A answers in a way B does not know. It must end by itself, and be told.
+ends_with_retries() {
+	local server rc
+	spawn_in A 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -n 100
+	server=$spawned_pid
+	wait_for 5 tcp_listens A 18515
+	run_in B timeout 40 ib_write_bw -d roced0 -x $V4 -F -n 100 "$SIDE_A" 2>&1
+	rc=$?
+	end_pid "$server"
+	forget_pid "$server"
+	[ $rc -ne 0 ] && [ $rc -ne 124 ] && [ "$(counter B unagreed)" -gt 0 ]
+}
+
+daemons "multipath = { peers = [ \"10.77.0.0/24\" ]; };" "" || finish
+perftest "ib_write_bw, only the sender has listed its peer" 30 ib_write_bw $V4 -n 500
+check "ib_write_bw, only the receiver has: ends with an error and a count" ends_with_retries
+check "only one end has: the log says so" wait_for 5 grep -q 'a peer uses several paths' "$tmp_dir/roced-B.log"
 stop_daemons
 
 # ------------------------------------------------------------------ off
