@@ -14,6 +14,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"decode", NULL, "[--json] FILE", "print the packets of a capture file", rocectl_decode},
+	{"paths", NULL, "[--watch] [QPN...]", "print what queue pairs know of their paths", rocectl_paths},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

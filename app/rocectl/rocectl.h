@@ -13,5 +13,6 @@ enum rocectl_exit {
 };
 
 int rocectl_decode(int argc, char **argv);
+int rocectl_paths(int argc, char **argv);
 
 #endif

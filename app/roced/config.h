@@ -104,6 +104,7 @@ struct config {
 		char socket[108];
 		struct config_group group;
 		uint32_t mode;
+		bool telemetry;
 	} control;
 	uint32_t n_workers;
 	struct config_worker workers[CONFIG_MAX_WORKERS];

@@ -22,6 +22,7 @@ int dpdk_start(struct roced *roced)
 		.main_cpus = config->main_cpus,
 		.n_workers = config->n_workers,
 		.workers = config->workers,
+		.telemetry = config->control.telemetry,
 		.n_devices = config->n_ports,
 	};
 	int rc;

@@ -5,6 +5,8 @@
 #include "log.h"
 #include "nodes.h"
 
+#define MAX_SPRAYERS 16
+
 static void dump_drops(const char *who, uint32_t index, const uint64_t drops[BASE_DROP_COUNT])
 {
 	for (uint32_t r = 1; r < BASE_DROP_COUNT; r++) {
@@ -21,8 +23,8 @@ static void dump_tp(uint32_t index, const struct tp_counters *c)
 		c->rx_pkts, c->tx_pkts, c->rx_bytes, c->tx_bytes);
 	log_line(LOG_NOTICE, "transport %u: retransmits %" PRIu64 " ack_timeouts %" PRIu64 " duplicates %" PRIu64
 		" rnr_naks_sent %" PRIu64 " rnr_naks_received %" PRIu64 " seq_naks_sent %" PRIu64
-		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64 " reordered %" PRIu64 " moves %" PRIu64, index, c->retransmits,
-		c->ack_timeouts, c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
+		" seq_naks_received %" PRIu64 " other_naks_sent %" PRIu64 " reordered %" PRIu64 " moves %" PRIu64,
+		index, c->retransmits, c->ack_timeouts, c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
 		c->other_naks_sent, c->reordered, c->moves);
 	log_line(LOG_NOTICE, "transport %u: sacks_sent %" PRIu64 " sacks_received %" PRIu64 " probes %" PRIu64
 		" unagreed %" PRIu64, index, c->sacks_sent, c->sacks_received, c->probes, c->unagreed);
@@ -64,6 +66,26 @@ static void dump_port(const struct port *port)
 		port->config->name, n.entries, n.tx_requests, n.rx_used, n.failures);
 }
 
+static void dump_paths(struct vd *vd)
+{
+	struct vd_qp_paths qp;
+	uint32_t from = 0;
+
+	for (int i = 0; i < MAX_SPRAYERS && vd_next_paths(vd, from, &qp) == 0; i++, from = qp.qpn + 1) {
+		uint32_t used = 0, dead = 0;
+		uint64_t sent = 0;
+
+		for (uint32_t ev = 0; ev < qp.paths.n; ev++) {
+			used += qp.paths.path[ev].sent != 0;
+			dead += !qp.paths.path[ev].stats.alive;
+			sent += qp.paths.path[ev].sent;
+		}
+		log_line(LOG_NOTICE,
+			"queue pair %#x of process %d: %s, %u of %u paths used, %u dead, rtt_ns %u, packets %" PRIu64,
+			qp.qpn, (int)qp.pid, qp.paths.scheduler, used, qp.paths.n, dead, qp.paths.srtt_ns, sent);
+	}
+}
+
 void dump_counters(const struct roced *roced)
 {
 	const struct main_counters *c = &roced->counters;
@@ -95,6 +117,7 @@ void dump_counters(const struct roced *roced)
 		"verbs: multipath_offered %" PRIu64 " multipath_agreed %" PRIu64 " multipath_listed %" PRIu64
 		" multipath_left %" PRIu64 " multipath_mismatches %" PRIu64,
 		s.multipath_offered, s.multipath_agreed, s.multipath_listed, s.multipath_left, s.multipath_mismatches);
+	dump_paths(roced->vd);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -186,7 +186,7 @@ static int make_args(const struct eal_config *config, struct args *args)
 	if (!user_has(config, quiet))
 		add(args, "--log-level=warning");
 	if (!user_has(config, telemetry))
-		add(args, "--no-telemetry");
+		add(args, config->telemetry ? "--telemetry" : "--no-telemetry");
 	add_devices(config, args);
 	for (uint32_t i = 0; i < config->n_args; i++) {
 		if (!user_has(config, no_huge) || strcmp(config->args[i], "--in-memory") != 0)

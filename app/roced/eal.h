@@ -15,6 +15,7 @@ struct eal_config {
 	const char *main_cpus;             /* "": all the process may use */
 	uint32_t n_workers;                /* lcores beside the main one */
 	const struct config_worker *workers;
+	bool telemetry;                    /* DPDK's */
 	uint32_t n_devices;
 	const char *devices[EAL_MAX_DEVICES]; /* of the ports; PCI devices that are not named are left alone */
 };

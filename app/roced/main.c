@@ -22,6 +22,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "nodes.h"
+#include "telemetry.h"
 
 #define DRAIN_NS 200000000u
 
@@ -220,6 +221,8 @@ static int start(struct roced *roced)
 	if (rc != 0)
 		return rc;
 	rc = stall_watch_start(roced);
+	if (rc == 0)
+		rc = telemetry_start(roced);
 	if (rc != 0)
 		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
@@ -251,6 +254,7 @@ static void drain(struct roced *roced)
 
 static void stop(struct roced *roced)
 {
+	telemetry_stop();
 	if (roced->vd != NULL) {
 		link_cancel_all(roced);
 		for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -13,6 +13,8 @@
 #include "log.h"
 #include "net_memif.h"
 #include "roced.h"
+#include "telemetry.h"
+#include "worker.h"
 
 #define LINK_POLL_NS  1000000000u
 #define MAX_EVENTS    8
@@ -88,6 +90,19 @@ static void poll_links(struct roced *roced)
 		net_memif_tick(roced->port_owner.memif);
 }
 
+/* Each worker's count is read as it is. */
+static void tell_unagreed(struct roced *roced)
+{
+	for (uint32_t w = 0; w < roced->n_workers && !roced->told_unagreed; w++) {
+		if (tp_counters(roced->workers[w]->tp)->unagreed == 0)
+			continue;
+		log_line(LOG_WARNING,
+			"a peer uses several paths and its queue pair here does not, or the other way round: compare"
+			" multipath.peers of both daemons; not told again, SIGUSR1 shows how often (unagreed)");
+		roced->told_unagreed = true;
+	}
+}
+
 static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
 {
 	uint64_t ns = vd_timeout_ns(roced->vd), wait_ns = link_ns > now_ns ? link_ns - now_ns : 0;
@@ -119,6 +134,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			stall_watch_serve(roced);
 		} else if (roced->port_owner.memif != NULL && events[i].data.fd == net_memif_fd(roced->port_owner.memif)) {
 			net_memif_serve(roced->port_owner.memif);
+		} else if (events[i].data.fd == telemetry_fd()) {
+			telemetry_serve(roced);
 		} else {
 			vd_dispatch(roced->vd);
 		}
@@ -140,7 +157,8 @@ void main_loop_run(struct roced *roced)
 	bool end = false;
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
-		(roced->port_owner.memif != NULL && add_fd(roced, net_memif_fd(roced->port_owner.memif)) != 0)) {
+		(roced->port_owner.memif != NULL && add_fd(roced, net_memif_fd(roced->port_owner.memif)) != 0) ||
+		(telemetry_fd() >= 0 && add_fd(roced, telemetry_fd()) != 0)) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}
@@ -155,6 +173,7 @@ void main_loop_run(struct roced *roced)
 		vd_advance(roced->vd);
 		if (now_ns >= link_ns) {
 			poll_links(roced);
+			tell_unagreed(roced);
 			group_advance(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}

@@ -56,6 +56,7 @@ struct roced {
 	struct group_list groups;
 	uint32_t n_pending_mads;
 	uint32_t mad_psn;
+	bool told_unagreed;        /* the log has that one end sprays and the other does not */
 	struct main_counters counters;
 };
 

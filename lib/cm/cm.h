@@ -263,7 +263,7 @@ struct cm_connect_params {
 	uint8_t rnr_retry_count;     /* 0..7 */
 	uint8_t srq;
 	uint8_t path_mtu;            /* code 1..5 */
-	struct cm_ext ext;           /* offered, if the private data, hello included, leaves room: CM_REQ_EXT_PRIVATE_BYTES */
+	struct cm_ext ext;           /* offered, if the private data and the hello leave room: CM_REQ_EXT_PRIVATE_BYTES */
 	uint16_t private_bytes;      /* <= CM_REQ_PRIVATE_BYTES, less the hello */
 	const uint8_t *private_data;
 };
@@ -280,7 +280,7 @@ struct cm_accept_params {
 	uint8_t flow_control;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	struct cm_ext ext;           /* what we do; taken as far as it was offered and there is room: CM_REP_EXT_PRIVATE_BYTES */
+	struct cm_ext ext;           /* what we do; told if it was offered and there is room: CM_REP_EXT_PRIVATE_BYTES */
 	uint16_t private_bytes;
 	const uint8_t *private_data;
 };

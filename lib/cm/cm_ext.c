@@ -35,7 +35,7 @@ struct cm_ext cm_ext_common(const struct cm_ext *own, const struct cm_ext *peer)
 {
 	struct cm_ext both = {.flags = own->flags & peer->flags, .psn_ring = own->psn_ring};
 
-	/* Who keeps less than is sent would lose what it cannot keep, again and again. Both ends must come to the same. */
+	/* Who keeps less than is sent would lose what it cannot keep, again and again. */
 	if (peer->psn_ring != own->psn_ring)
 		both.flags = 0;
 	if (both.flags == 0)

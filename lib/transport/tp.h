@@ -19,6 +19,7 @@
 
 #include "base_drop.h"
 #include "base_wheel.h"
+#include "path_sched.h"
 #include "tp_wqe.h"
 #include "wire_frame.h"
 
@@ -29,7 +30,6 @@
 #define TP_EXT_PSN_RING     256 /* TP_EXT_SACK: PSNs that may be between the oldest and the newest on their way */
 
 struct cc_config;
-struct path_sched_config;
 struct tp;
 struct tp_qp;
 struct tp_srq;
@@ -93,8 +93,8 @@ struct tp_config {
 	/* TP_EXT_SACK: a packet is not taken as lost by time alone before this; for peers that answer with delay. 0: only
 	 * what the measured round trips say, 100 us at least. */
 	uint64_t min_rto_ns;
-	/* Without TP_EXT_SACK: a queue pair whose peer does not answer sends again from another UDP source port, so by another
-	 * path. Reliable services only. */
+	/* Without TP_EXT_SACK: a reliable queue pair whose peer does not answer sends again from another UDP source port,
+	 * so by another path. */
 	bool move_on_timeout;
 	uint64_t seed;            /* for generation bits and the like */
 };
@@ -300,6 +300,23 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp
  * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
  * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+/* What is known of the paths of a queue pair with TP_EXT_SACK. */
+struct tp_path {
+	uint16_t udp_sport;
+	uint64_t sent;            /* packets of requests, since the queue pair went to RTR */
+	struct path_sched_stats stats;
+};
+
+struct tp_paths {
+	const char *scheduler;
+	uint32_t srtt_ns;         /* of all paths together; 0: unknown */
+	uint32_t window;          /* packets that may be unacknowledged now */
+	uint32_t n;
+	struct tp_path path[PATH_SCHED_MAX_EVS];
+};
+
+/* -ENOTSUP: it has not agreed to several paths. */
+int tp_qp_paths(const struct tp_qp *qp, struct tp_paths *paths);
 /* The peer has not agreed to what TP_QP_EXT said: goes on without, from what is not acknowledged. */
 void tp_qp_plain(struct tp *tp, struct tp_qp *qp);
 void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr);

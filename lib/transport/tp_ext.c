@@ -51,6 +51,7 @@ void tp_ext_start(struct tp_qp *qp)
 	x->answer_ev = x->rx_plane = 0;
 	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
 	x->slow_until_ns = 0;
+	memset(x->n_on_ev, 0, sizeof(x->n_on_ev));
 	x->n_echo = 0;
 	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
 		x->replay[i].queued = false;
@@ -61,6 +62,26 @@ void tp_ext_start(struct tp_qp *qp)
 	tp_sr_reset(qp);
 	tp_hold_limit(&qp->resp.hold, TP_SR_RING - 1, TP_SR_FORGET_NS);
 	tp_hold_limit(&qp->req.hold, TP_SR_RING - 1, qp->init.reorder_ns);
+}
+
+int tp_qp_paths(const struct tp_qp *qp, struct tp_paths *paths)
+{
+	const struct tp_ext *x = qp->ext;
+
+	if (x == NULL)
+		return -ENOTSUP;
+	paths->scheduler = path_sched_name(x->sched.config->kind);
+	paths->srtt_ns = x->srtt_ns;
+	paths->window = qp->req.window;
+	paths->n = x->sched.config->n_evs;
+	for (uint8_t ev = 0; ev < paths->n; ev++) {
+		struct tp_path *path = &paths->path[ev];
+
+		path->udp_sport = tp_ev_port(x, ev);
+		path->sent = x->n_on_ev[ev];
+		(void)path_sched_stats(&x->sched, ev, &path->stats);
+	}
+	return 0;
 }
 
 void tp_qp_plain(struct tp *tp, struct tp_qp *qp)

@@ -64,6 +64,7 @@ struct tp_ext {
 	uint8_t rx_plane;        /* of the latest request */
 	uint8_t probe_ev;        /* PATH_SCHED_NO_EV, unless a copy is being sent there */
 	uint64_t last_send_ns;
+	uint64_t n_on_ev[PATH_SCHED_MAX_EVS]; /* packets of requests */
 	uint32_t srtt_ns;
 	uint32_t slow_ns;        /* largest round trip that was seen lately */
 	uint32_t slow_new_ns;    /* the same of this period, which ends at slow_until_ns */

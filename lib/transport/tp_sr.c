@@ -40,6 +40,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 
 	if (x->probe_ev != PATH_SCHED_NO_EV) {
 		tp_ev_route(x, pkt, x->probe_ev);
+		x->n_on_ev[x->probe_ev]++;
 		return;
 	}
 	if (e->state == TP_SR_LOST) {
@@ -58,6 +59,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	e->seq = ++x->seq;
 	e->sent_ns = qp->tp->now_ns;
 	tp_ev_route(x, pkt, e->ev);
+	x->n_on_ev[e->ev]++;
 	tp_ring_sent(x, i);
 }
 

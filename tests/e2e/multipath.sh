@@ -9,7 +9,7 @@
 
 V4=1 V6=2
 
-need ss tcpdump ib_write_bw rping rdma_client
+need ss tcpdump python3 ib_write_bw rping rdma_client
 wire_direct 4200
 
 # daemons A_MULTIPATH B_MULTIPATH: the groups of their configurations
@@ -21,16 +21,6 @@ daemons() {
 stop_daemons() {
 	roced_stop A
 	roced_stop B
-}
-
-# counter NS NAME: the sum over its workers
-counter() {
-	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" at
-	at=$(($(wc -l <"$log") + 1))
-	kill -USR1 "${!var}" || return 1
-	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
-	sleep 0.1
-	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
 }
 
 # capture: what arrives at both ends from now on, headers only; what a packet socket sends is not seen where it is sent
@@ -81,6 +71,64 @@ is_plain() {
 	[ "$sacks_A" -eq 0 ] && [ "$sacks_B" -eq 0 ] && [ "$ports_A" -le $((2 * $1)) ] && [ "$ports_B" -le $((2 * $1)) ]
 }
 
+# telemetry_socket NS: of the daemon there; the file system is the same everywhere
+telemetry_socket() { in_ns "$1" ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1; }
+
+paths_of_A() { "$build_dir/app/rocectl/rocectl" paths --socket "$(telemetry_socket A)" "$@"; }
+
+# The table has one queue pair, to B, whose paths are used and measured.
+table_is_full() {
+	paths_of_A >"$tmp_dir/table" || return 1
+	cat "$tmp_dir/table"
+	grep -q "^qp 0x[0-9a-f]* of roced0, process [0-9]*, to $B4 qp 0x.*adaptive" "$tmp_dir/table" &&
+		[ "$(awk '$1 ~ /^[0-9]+$/ && $3 > 0 && $4 > 0 && $5 > 0' "$tmp_dir/table" | wc -l)" -gt 8 ]
+}
+
+json_is_right() {
+	paths_of_A --json >"$tmp_dir/list.json" && python3 - "$tmp_dir/list.json" <<-END
+		import json, sys
+		qps = json.load(open(sys.argv[1]))["/roced/paths"]
+		assert qps["peer"] == ["$B4"] and qps["evs"] == [64] and qps["sent_packets"][0] > 0, qps
+	END
+}
+
+# bad questions are answered null, and do no harm
+asked_badly() {
+	python3 - "$(telemetry_socket A)" <<-END
+		import json, socket, sys
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		s.connect(sys.argv[1])
+		s.settimeout(5)
+		s.recv(4096)
+		def ask(question):
+		    s.send(question.encode())
+		    return json.loads(s.recv(65536))
+		for params in ("x", "0x1000000", "-1", "1 2", "9" * 200):
+		    assert ask("/roced/paths," + params) == {"/roced/paths": None}, params
+		assert ask("/roced/paths,5") == {"/roced/paths": {}}
+		assert ask("/roced/counters")["/roced/counters"]["sacks_received"] > 0
+	END
+}
+
+nothing_shown() { paths_of_A | grep -q 'no queue pair uses several paths'; }
+
+# What can be seen while a program runs, and after it.
+shown_while_running() {
+	wanted "rocectl paths, telemetry" || return 0
+	local server
+	spawn_in B 60 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 12
+	server=$spawned_pid
+	wait_for 5 tcp_listens B 18515
+	spawn_in A 60 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 12 "$SIDE_B"
+	check "rocectl paths shows the paths while packets take them" wait_for 15 table_is_full
+	check "rocectl paths --json" json_is_right
+	wait "$spawned_pid" "$server"
+	forget_pid "$spawned_pid"
+	forget_pid "$server"
+	check "telemetry takes no bad question ill" asked_badly
+	check "rocectl paths shows none when none is there" wait_for 3 nothing_shown
+}
+
 agreed() { [ "$(counter A multipath_agreed)" -gt 0 ] && [ "$(counter B multipath_agreed)" -gt 0 ]; }
 nobody_agreed() { [ "$(counter A multipath_agreed)" -eq 0 ] && [ "$(counter B multipath_agreed)" -eq 0 ]; }
 none_unagreed() { [ "$(counter A unagreed)" -eq 0 ] && [ "$(counter B unagreed)" -eq 0 ]; }
@@ -108,6 +156,7 @@ stop_daemons
 
 # ------------------------------------------------------------------ agreed by configuration
 
+CONTROL_KEYS="telemetry = true;"
 daemons "multipath = { peers = [ \"10.77.0.0/24\", \"fd77::/64\" ]; };" "multipath = { peers = [ \"$A4\", \"$A6\" ]; };" || finish
 capture
 perftest "ib_write_bw, listed peers" 20 ib_write_bw $V4 -n 1000
@@ -116,8 +165,30 @@ perftest "ib_send_lat, listed peers" 20 ib_send_lat $V4 -n 500
 verify "listed peers, 4 QPs, verified" 60 $V4 4096 -q 4 -s 1048579
 verify "listed peers, IPv6, 2 QPs, verified" 60 $V6 1024 -q 2 -s 262144
 capture_end
+shown_while_running
 check "packets to listed peers are sprayed" is_sprayed
 check "nothing came to a queue pair that is not in the lists" none_unagreed
+stop_daemons
+
+# ------------------------------------------------------------------ listed at one end only
+
+# B, which has not listed A, sends: A answers in a way B does not know. It must end by itself, and be told.
+ends_with_retries() {
+	local server rc
+	spawn_in A 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -n 100
+	server=$spawned_pid
+	wait_for 5 tcp_listens A 18515
+	run_in B timeout 40 ib_write_bw -d roced0 -x $V4 -F -n 100 "$SIDE_A" 2>&1
+	rc=$?
+	end_pid "$server"
+	forget_pid "$server"
+	[ $rc -ne 0 ] && [ $rc -ne 124 ] && [ "$(counter B unagreed)" -gt 0 ]
+}
+
+daemons "multipath = { peers = [ \"10.77.0.0/24\" ]; };" "" || finish
+perftest "ib_write_bw, only the sender has listed its peer" 30 ib_write_bw $V4 -n 500
+check "ib_write_bw, only the receiver has: ends with an error and a count" ends_with_retries
+check "only one end has: the log says so" wait_for 5 grep -q 'a peer uses several paths' "$tmp_dir/roced-B.log"
 stop_daemons
 
 # ------------------------------------------------------------------ off

@@ -320,6 +320,12 @@ def main():
         for react in (0x09, 0x19, 0x29, 0x39):
             save("cm", b"".join(bytes([react]) + mad for mad in passive[:12]))
             save("cm", b"\x80" + bytes(256) + b"".join(bytes([react]) + mad for mad in active[:12]))
+    # The same with an offer to agree to more, which the driver makes right.
+    for row in mads():
+        offers = [mad[:-16] + b"rced\1\1\1" + bytes(9) if mad[17] in (0x10, 0x13) else mad for mad in row]
+        for react in (0x09, 0x19, 0x29, 0x39):
+            save("cm", b"".join(bytes([react]) + mad for mad in offers[:12]))
+            save("cm", b"\x80" + bytes(256) + b"".join(bytes([react]) + mad for mad in offers[:12] if mad[17] != 0x10))
     hello = b"\0\x40\0\7" + bytes(12) + b"\x0a\0\0\1" + bytes(12) + b"\x0a\0\0\2"
     ask = b"\1\7\2\3" + bytes(12) + b"\0\x17" + bytes(6) + b"\0\0\0\5\xff\xff" + bytes(10) + hello + bytes(180)
     for react in (0x09, 0x19, 0x29, 0x39):

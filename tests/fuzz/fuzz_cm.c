@@ -11,7 +11,7 @@
 #include "cm.h"
 #include "describe.h"
 #include "fuzz.h"
-#include "wire_cm.h"
+#include "wire_cm_ext.h"
 
 #define MAX_STEPS   24
 #define MAX_IDS     8
@@ -80,7 +80,7 @@ static void destroy(struct host *host, struct cm_id *id)
 static void accept_id(struct host *host, struct cm_id *id)
 {
 	struct cm_accept_params params = {.qpn = OUR_QPN, .starting_psn = 5, .responder_resources = 4,
-		.initiator_depth = 4, .rnr_retry_count = 7};
+		.initiator_depth = 4, .rnr_retry_count = 7, .ext = {CM_EXT_SACK, 256}};
 	struct cm_qp_params qp;
 
 	if (!cm_accept(host->cm, id, &params, host->now_ns))
@@ -152,7 +152,8 @@ static void connect_out(struct host *host, uint8_t control)
 	const struct cm_hello hello = {.present = true, .ipv6 = true, .src_port = 9};
 	struct cm_connect_params params = {.path = path_from(false), .hello = hello,
 		.service_id = SERVICE, .qpn = OUR_QPN, .starting_psn = 9, .responder_resources = 1,
-		.initiator_depth = 1, .path_mtu = 3, .retry_count = 7, .rnr_retry_count = 7};
+		.initiator_depth = 1, .path_mtu = 3, .retry_count = 7, .rnr_retry_count = 7,
+		.ext = {CM_EXT_SACK, 256}};
 	struct cm_sidr_req_params sidr = {
 		.path = path_from(false), .hello = hello, .service_id = SERVICE};
 	struct cm_id *id;
@@ -204,6 +205,7 @@ static void check_codec(const uint8_t *mad, size_t n)
 {
 	uint8_t again[WIRE_MAD_BYTES];
 	struct wire_cm_hello hello;
+	struct wire_cm_ext ext;
 	struct wire_cm_msg msg;
 	struct emit e = {.json = true, .first = true};
 	char *text = NULL;
@@ -214,6 +216,7 @@ static void check_codec(const uint8_t *mad, size_t n)
 		wire_cm_encode(&msg, again);
 		FUZZ_CHECK(!memcmp(again, mad, n));
 		(void)wire_cm_hello_decode(msg.private_data, msg.private_bytes, &hello);
+		(void)wire_cm_ext_get(&msg, &ext);
 	}
 	e.out = open_memstream(&text, &bytes);
 	FUZZ_CHECK(e.out);
@@ -248,6 +251,21 @@ static void aim(const struct host *host, const struct cm_path *path, uint8_t *ma
 	}
 }
 
+/* What offers to agree to more does so rightly. */
+static void sign(uint8_t *mad)
+{
+	const uint8_t *at = mad + WIRE_MAD_BYTES - WIRE_CM_EXT_BYTES;
+	const struct wire_cm_ext ext = {.flags = at[5], .psn_ring = (uint16_t)(at[6] << 8 | at[7])};
+	struct wire_cm_msg msg;
+
+	if (memcmp(at, "rced", 4) || wire_cm_decode(mad, WIRE_MAD_BYTES, &msg) ||
+		!wire_cm_ext_fits(msg.type, (size_t)(msg.private_bytes - WIRE_CM_EXT_BYTES)))
+		return;
+	msg.private_bytes = (uint16_t)(msg.private_bytes - WIRE_CM_EXT_BYTES);
+	wire_cm_ext_put(&msg, &ext);
+	wire_cm_encode(&msg, mad);
+}
+
 static void step(struct host *host, uint8_t control, const uint8_t *data, size_t n)
 {
 	struct cm_path path = path_from((control & CONTROL_STRANGER) != 0);
@@ -267,6 +285,8 @@ static void step(struct host *host, uint8_t control, const uint8_t *data, size_t
 		act(host, mad[WIRE_MAD_BYTES - 1]);
 	if ((control & CONTROL_AIM) != 0 && n == WIRE_MAD_BYTES)
 		aim(host, &path, mad);
+	if ((control & CONTROL_AIM) != 0 && n == WIRE_MAD_BYTES)
+		sign(mad);
 	if ((control & CONTROL_TID) != 0 && n >= 16)
 		memcpy(mad + 8, host->last_sent + 8, 8);
 	check_codec(mad, n);

@@ -71,5 +71,16 @@ else
 	fail "netem in the guest" "$tmp_dir/check.log"
 fi
 
+# What both ends have to agree to is offered to the guest, which does not know it, and then never used.
+nothing_but_the_standard() {
+	local name
+	for name in multipath_agreed multipath_listed sacks_sent sacks_received unagreed; do
+		[ "$(counter A $name)" = 0 ] || { echo "$name is not 0"; return 1; }
+	done
+	echo "offered $(counter A multipath_offered)"
+	[ "$(counter A multipath_offered)" -gt 0 ]
+}
+check "the guest was offered several paths and got none of it" nothing_but_the_standard
+
 roced_stop A
 finish

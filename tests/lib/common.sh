@@ -361,6 +361,16 @@ daemon_counts() {
 	tac "$log" | grep -m 1 -o "\b$2 [0-9]*" | grep -q ' [1-9]'
 }
 
+# counter NS NAME: of the daemon there, the sum over its workers
+counter() {
+	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" at
+	at=$(($(wc -l <"$log") + 1))
+	kill -USR1 "${!var}" || return 1
+	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
+	sleep 0.1
+	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
+}
+
 # Wait until a server program in NS is ready for its client.
 server_settles() {
 	local where=$1 port

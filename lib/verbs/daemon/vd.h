@@ -219,6 +219,19 @@ void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src, cons
 void vd_set_port_state(struct vd *vd, uint32_t device, bool up);
 void vd_stats(const struct vd *vd, struct vd_stats *stats);
 
+/* A queue pair that sprays packets over several paths, and what it knows of them. */
+struct vd_qp_paths {
+	uint32_t qpn, peer_qpn;
+	struct wire_addr peer;
+	const char *device;
+	pid_t pid;
+	uid_t uid;
+	struct tp_paths paths;
+};
+
+/* The first of them whose number is `from` or more. -ENOENT: there is none. */
+int vd_next_paths(struct vd *vd, uint32_t from, struct vd_qp_paths *out);
+
 /* An access to a client's memory that a thread is in. Such an access may wait for as long as the file system wants
  * that the memory is mapped from, so somebody has to watch. */
 struct vd_access {

@@ -132,6 +132,62 @@ void vd_multipath_check(const struct vd_cm_id *id, const struct vd_qp *qp)
 		return;
 	vd->stats.multipath_mismatches++;
 	vd_logf(vd, LOG_WARNING,
-		"queue pair %#x was connected in another way than its connection says: its peer sprays packets, it takes them"
-		" in order only", id->qp.local_qpn);
+		"queue pair %#x was connected in another way than its connection says: its peer sprays packets, it"
+		" takes them in order only", id->qp.local_qpn);
+}
+
+/* ---- what they know of their paths ---- */
+
+struct paths_call {
+	struct vd_qp *qp;
+	struct tp_paths *paths;
+	int err;
+};
+
+static void paths_call(void *arg)
+{
+	struct paths_call *call = arg;
+
+	call->err = tp_qp_paths(call->qp->tp_qp, call->paths);
+}
+
+static struct vd_qp *next_sprayer(struct vd *vd, uint32_t from)
+{
+	struct vd_qp *qp, *first = NULL;
+	struct vd_session *session;
+
+	TAILQ_FOREACH(session, &vd->sessions, link)
+	{
+		if (session->kind != VD_KIND_VERBS)
+			continue;
+		for (uint32_t i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+			if (qp->ext_on && qp->qpn >= from && (first == NULL || qp->qpn < first->qpn))
+				first = qp;
+		}
+	}
+	return first;
+}
+
+int vd_next_paths(struct vd *vd, uint32_t from, struct vd_qp_paths *out)
+{
+	struct vd_qp *qp;
+
+	while ((qp = next_sprayer(vd, from)) != NULL) {
+		struct paths_call call = {.qp = qp, .paths = &out->paths};
+
+		vd_call(qp->session, paths_call, &call);
+		/* It may have gone back to what its peer can. */
+		if (call.err == 0)
+			break;
+		from = qp->qpn + 1;
+	}
+	if (qp == NULL)
+		return -ENOENT;
+	out->qpn = qp->qpn;
+	out->peer_qpn = qp->dest_qpn;
+	memcpy(out->peer.b, qp->av.dgid, sizeof(out->peer.b));
+	out->device = vd->devices[qp->session->device].name;
+	out->pid = qp->session->pid;
+	out->uid = qp->session->uid;
+	return 0;
 }

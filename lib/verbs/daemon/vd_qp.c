@@ -405,11 +405,11 @@ static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct q
 }
 
 /* The links of the address vector in use are now these. */
-static void keep_links(struct vd_qp *qp, void *link, void *const *planes)
+static void keep_links(struct vd *vd, struct vd_qp *qp, void *link, void *const *planes)
 {
-	vd_release_link(qp->session->vd, qp->link);
+	vd_release_link(vd, qp->link);
 	qp->link = link;
-	vd_planes_release(qp->session->vd, qp->plane_links);
+	vd_planes_release(vd, qp->plane_links);
 	memcpy(qp->plane_links, planes, sizeof(qp->plane_links));
 }
 
@@ -440,7 +440,7 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 		qp->ext_on = call.attr.ext != 0;
 	qp->dest_qpn = call.attr.dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0) {
-		keep_links(qp, link, links);
+		keep_links(vd, qp, link, links);
 		qp->av = attr->av;
 	}
 	return 0;

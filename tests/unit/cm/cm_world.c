@@ -76,6 +76,8 @@ static int send_mad(void *env, const struct cm_path *path, const uint8_t mad[CM_
 		pkt->from = node->side;
 		pkt->path = *path;
 		memcpy(pkt->mad, mad, CM_MAD_BYTES);
+		if (w->tamper)
+			w->tamper(pkt->mad);
 	}
 	if (w->seed && w->tail - w->head >= 2 && world_random(&w->seed) % 8 == 0)
 		swap_last(w);
@@ -90,10 +92,17 @@ static void on_connect_request(struct node *node, const struct cm_event *ev)
 		.responder_resources = 8,
 		.initiator_depth = 8,
 		.rnr_retry_count = 5,
+		.ext = node->ext,
 		.private_bytes = sizeof(rep_private),
 		.private_data = rep_private,
 	};
+	static const uint8_t long_private[CM_REP_PRIVATE_BYTES] = {[CM_REP_PRIVATE_BYTES - 1] = 7};
 	uint64_t now_ns = node->world->now_ns;
+
+	if (node->rep_bytes != 0) {
+		params.private_bytes = node->rep_bytes;
+		params.private_data = long_private;
+	}
 
 	switch (node->on_req) {
 	case REQ_ACCEPT:
@@ -290,6 +299,7 @@ void world_params(struct world *w, int from, struct cm_connect_params *params)
 		.retry_count = 7,
 		.rnr_retry_count = 6,
 		.path_mtu = 3,
+		.ext = w->node[from].ext,
 		.private_bytes = sizeof(req_private),
 		.private_data = req_private,
 	};

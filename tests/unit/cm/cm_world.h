@@ -49,6 +49,8 @@ struct node {
 	enum rep_mode on_rep;
 	bool destroy_on_disconnect;
 	uint32_t next_qpn;
+	struct cm_ext ext;              /* offered and taken */
+	uint16_t rep_bytes;             /* of private data in REP; 0: as it is */
 	struct cm_id *last_new;         /* id of the last *_REQUEST */
 	struct cm_id *news[WORLD_NEWS]; /* of all of them */
 	unsigned int n_news;
@@ -72,6 +74,7 @@ struct world {
 	struct rule rules[WORLD_RULES];
 	unsigned int n_rules;
 	bool cut; /* nothing arrives */
+	void (*tamper)(uint8_t mad[CM_MAD_BYTES]); /* what is on its way is changed */
 	bool send_fails;
 	uint64_t seed; /* not 0: a third of the messages is lost, doubled or swapped at random */
 };

@@ -72,7 +72,7 @@ static const struct bad bad_cases[] = {
 	{EAL "workers = ( { lcore = 1; cpu = \"0\"; } );\n" PORTS DEVICES, 2,
 		"workers[0]: unknown key 'cpu', did you mean 'cpus'?", 1},
 	{EAL WORKERS PORTS DEVICES "control = { frobnicate = 1; };\n", 5,
-		"control: unknown key 'frobnicate', known are: socket, group, mode", 1},
+		"control: unknown key 'frobnicate', known are: socket, group, mode, telemetry", 1},
 	{EAL WORKERS PORTS DEVICES "limits = { max_sendwr = 1; };\n", 5, "did you mean 'max_send_wr'?", 1},
 	/* missing keys */
 	{EAL PORTS DEVICES, 1, "key 'workers' is missing: a list", 1},
@@ -139,6 +139,23 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORTS DEVICE("mac = \"02:00:00:00:00\";"), 4, "must be a unicast link address", 1},
 	{EAL WORKERS "ports = ( { name = \"p 0\"; device = \"net_tap0\"; } );\n" DEVICES, 3,
 		"must be letters, digits, '-', '_' and '.'", 1},
+	/* several paths */
+	{EAL WORKERS PORTS DEVICES "multipath = {\n scheduler = \"best\"; };\n", 6,
+		"multipath.scheduler: \"best\" is wrong, must be one of adaptive, ecmp, round_robin", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { evs = 65; };\n", 5,
+		"multipath.evs: 65 is out of range, must be 1 to 64", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = \"10.0.0.0/24\"; };\n", 5,
+		"multipath.peers: must be an array of networks", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"10.0.0.1/24\" ]; };\n", 5,
+		"multipath.peers[0]: \"10.0.0.1/24\" is wrong, must be a network: no bits set behind", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"10.0.0.0/33\", \"fd00::/129\", \"ten\" ]; };\n", 5,
+		"multipath.peers[2]: \"ten\" is wrong, must be a network like", 3},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"0.0.0.0/0\" ]; };\n", 5, "a prefix length of 1 to 32", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"224.0.0.0/4\" ]; };\n", 5,
+		"a network of hosts' unicast", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { negotiate = \"on\"; };\n", 5,
+		"multipath.negotiate: must be true or false", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { negociate = true; };\n", 5, "did you mean 'negotiate'?", 1},
 	/* references and uniqueness */
 	{EAL WORKERS PORTS "devices = ( { name = \"d0\"; port = \"p1\"; } );\n", 4,
 		"devices[0].port: there is no port \"p1\", there is \"p0\"", 1},
@@ -283,6 +300,10 @@ static void test_defaults(void **state)
 	assert_memory_equal(config.devices[0].addrs[0].addr.b, v4, 16);
 	assert_int_equal(config.devices[0].addrs[0].len, 24);
 	assert_int_equal(config.devices[0].addrs[1].len, 64);
+	assert_true(config.devices[0].multipath && config.multipath.negotiate && config.multipath.move_on_timeout);
+	assert_int_equal(config.multipath.n_peers, 0);
+	assert_int_equal(config.multipath.scheduler, PATH_SCHED_ADAPTIVE);
+	assert_int_equal(config.multipath.evs, 64);
 	free(out);
 }
 
@@ -297,6 +318,8 @@ static void test_values(void **state)
 			 "  gateway4 = \"10.1.0.1\"; gateway6 = \"fe80::1\"; mtu = 1024; vlan = 7; priority = 5;\n"
 			 "  mac = \"02:00:00:00:aB:01\"; } );\n"
 			 "control = { mode = \"0640\"; group = \"root\"; };\n"
+			 "multipath = { negotiate = false; scheduler = \"reps\"; evs = 16;\n"
+			 "  peers = [ \"10.1.0.0/16\", \"fd77::/64\", \"10.2.3.4\" ]; };\n"
 			 "limits = { shm_bytes = 8589934592L; };\n", &config, &n);
 
 	(void)state;
@@ -315,6 +338,14 @@ static void test_values(void **state)
 	assert_true(config.control.group.given);
 	assert_int_equal(config.control.group.gid, 0);
 	assert_true(config.limits.shm_bytes == 8589934592ull);
+	assert_false(config.multipath.negotiate);
+	assert_int_equal(config.multipath.scheduler, PATH_SCHED_REPS);
+	assert_int_equal(config.multipath.evs, 16);
+	assert_int_equal(config.multipath.n_peers, 3);
+	assert_int_equal(config.multipath.peers[0].len, 16);
+	assert_int_equal(config.multipath.peers[1].len, 64);
+	assert_int_equal(config.multipath.peers[2].len, 32);
+	assert_int_equal(config.multipath.peers[2].addr.b[15], 4);
 	free(out);
 }
 

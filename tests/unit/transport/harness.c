@@ -516,6 +516,7 @@ static void make_side(struct hx_world *w, int i)
 		.qpn_base = 0x11u * 16 << i,
 		.window_pkts = w->o.window,
 		.max_held = w->o.held,
+		.move_on_timeout = w->o.move,
 		.seed = 1 + (uint64_t)i,
 	};
 	const uint32_t qpn = w->o.qpn[i];

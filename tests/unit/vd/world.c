@@ -103,6 +103,8 @@ static void env_send_mad(void *arg, uint32_t device, const struct wire_addr *src
 	to->src = *src;
 	to->dst = *dst;
 	memcpy(to->mad, mad, sizeof(to->mad));
+	if (w->tamper != NULL)
+		w->tamper(to->mad);
 }
 
 static int env_join_group(void *arg, uint32_t device, const struct wire_addr *group)
@@ -372,12 +374,8 @@ static void make_transport(struct wx_world *w, uint32_t i)
 	assert_non_null(w->worker[i].tp);
 }
 
-struct wx_world *wx_new(const struct vd_limits *limits)
-{
-	return wx_new_for(limits, NULL);
-}
-
-struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user_limits *user_limits)
+static struct wx_world *make_world(
+	const struct vd_limits *limits, const struct vd_user_limits *user_limits, const struct vd_multipath *multipath)
 {
 	static struct vd_device device;
 	struct wx_world *w = calloc(1, sizeof(*w));
@@ -408,6 +406,9 @@ struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user
 		.devices = &device,
 		.seed = 42,
 	};
+	device.multipath = multipath != NULL;
+	if (multipath != NULL)
+		w->config.multipath = *multipath;
 	if (limits != NULL)
 		w->config.limits = *limits;
 	if (user_limits != NULL)
@@ -418,6 +419,21 @@ struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user
 	for (uint32_t i = 0; i < WX_WORKERS; i++)
 		make_transport(w, i);
 	return w;
+}
+
+struct wx_world *wx_new(const struct vd_limits *limits)
+{
+	return wx_new_for(limits, NULL);
+}
+
+struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user_limits *user_limits)
+{
+	return make_world(limits, user_limits, NULL);
+}
+
+struct wx_world *wx_new_multipath(const struct vd_multipath *multipath)
+{
+	return make_world(&(struct vd_limits){.shm_bytes = 8u << 20}, NULL, multipath);
 }
 
 void wx_free(struct wx_world *w)

@@ -69,12 +69,15 @@ struct wx_world {
 	struct tp_av last_av; /* of the last frame emitted */
 	struct wx_mad mads[WX_MAX_QUEUE];
 	uint32_t n_mads, drop_mads;
+	void (*tamper)(uint8_t mad[VD_MAD_BYTES]); /* changes what is sent */
 };
 
 /* Starts a daemon; limits NULL: the defaults with small shared memory. */
 struct wx_world *wx_new(const struct vd_limits *limits);
 /* With limits of users too. */
 struct wx_world *wx_new_for(const struct vd_limits *limits, const struct vd_user_limits *user_limits);
+/* With several paths: all connections may agree to more than the specification. */
+struct wx_world *wx_new_multipath(const struct vd_multipath *multipath);
 /* Stops it and checks that nothing is left. */
 void wx_free(struct wx_world *w);
 /* Lets everybody do what can be done at once. */
