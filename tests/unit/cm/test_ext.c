@@ -83,11 +83,11 @@ static void test_no_agreement(void **state)
 	static const struct {
 		struct cm_ext a, b;
 	} cases[] = {
-		{{0, 0}, {0, 0}},
-		{{CM_EXT_SACK, RING}, {0, 0}},
-		{{0, 0}, {CM_EXT_SACK, RING}},
-		{{CM_EXT_SACK, RING}, {CM_EXT_SACK, RING / 2}},
-		{{CM_EXT_SACK, RING / 2}, {CM_EXT_SACK, RING}},
+		{{0}, {0}},
+		{{.flags = CM_EXT_SACK, .psn_ring = RING}, {0}},
+		{{0}, {.flags = CM_EXT_SACK, .psn_ring = RING}},
+		{{.flags = CM_EXT_SACK, .psn_ring = RING}, {.flags = CM_EXT_SACK, .psn_ring = RING / 2}},
+		{{.flags = CM_EXT_SACK, .psn_ring = RING / 2}, {.flags = CM_EXT_SACK, .psn_ring = RING}},
 	};
 
 	(void)state;
@@ -99,6 +99,27 @@ static void test_no_agreement(void **state)
 		assert_int_equal(pb.ext.flags, 0);
 		assert_not_shown();
 	}
+}
+
+/* Of planes there are as many as both have. */
+static void test_lesser_number_of_planes(void **state)
+{
+	struct cm_ext more = offer, less = offer;
+	struct cm_qp_params pa, pb;
+
+	(void)state;
+	more.planes = 3;
+	less.planes = 1;
+	connect_with(more, less, &pa, &pb);
+	assert_int_equal(pa.ext.planes, 1);
+	assert_int_equal(pb.ext.planes, 1);
+	connect_with(less, more, &pa, &pb);
+	assert_int_equal(pa.ext.planes, 1);
+	assert_int_equal(pb.ext.planes, 1);
+	connect_with(more, offer, &pa, &pb);
+	assert_int_equal(pa.ext.planes, 0);
+	assert_int_equal(pb.ext.planes, 0);
+	assert_int_equal(pb.ext.flags, CM_EXT_SACK);
 }
 
 static uint8_t sent_req[CM_MAD_BYTES], sent_rep[CM_MAD_BYTES];
@@ -221,7 +242,7 @@ static void test_damaged(void **state)
 static void test_echo(void **state)
 {
 	struct wire_cm_msg req = {.type = WIRE_CM_REQ}, rep = {.type = WIRE_CM_REP};
-	const struct wire_cm_ext ext = {WIRE_CM_EXT_SACK, RING};
+	const struct wire_cm_ext ext = {.flags = WIRE_CM_EXT_SACK, .psn_ring = RING, .planes = 2};
 	struct wire_cm_ext got;
 	size_t at = CM_REP_PRIVATE_BYTES - WIRE_CM_EXT_BYTES;
 
@@ -274,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(both_agree),
 		TEST(no_agreement),
+		TEST(lesser_number_of_planes),
 		TEST(nothing_without_offer),
 		TEST(no_room),
 		TEST(repeated),
