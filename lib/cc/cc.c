@@ -9,6 +9,7 @@
 
 #define NS_PER_S         1000000000u
 #define BASE_PERIOD_NS   ((uint64_t)5 * NS_PER_S) /* the base is the least of two of them */
+#define SILENT_PACKETS   4u
 #define MAX_BASE_NS      NS_PER_S
 #define MAX_RATE_BPS     ((uint64_t)8000 * 1000 * 1000 * 1000)
 
@@ -80,6 +81,14 @@ void cc_acked(struct cc *cc, const struct cc_ack *ack)
 	if (ack->rtt_ns != 0)
 		learn_base(cc, ack->rtt_ns, ack->now_ns);
 	cc_nscc_acked(cc, ack);
+}
+
+void cc_silent(struct cc *cc, uint64_t now_ns)
+{
+	cc->cut_ns = now_ns;
+	cc->inc = 0;
+	if (cc->window_bytes > SILENT_PACKETS * cc->config->packet_bytes)
+		cc_set_window(cc, (uint64_t)SILENT_PACKETS * cc->config->packet_bytes);
 }
 
 void cc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns)

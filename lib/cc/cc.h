@@ -63,6 +63,8 @@ void cc_init(struct cc *cc, const struct cc_config *config);
 void cc_acked(struct cc *cc, const struct cc_ack *ack);
 /* A packet was lost. queued: its path shows a queue, so that it may be for want of room. */
 void cc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
+/* Nothing that was sent lately has arrived: starts over with little. */
+void cc_silent(struct cc *cc, uint64_t now_ns);
 
 /* What may be on its way; one packet may always. */
 static inline uint32_t cc_window_bytes(const struct cc *cc)

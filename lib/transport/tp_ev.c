@@ -95,9 +95,11 @@ void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_
 
 	if (ev == PATH_SCHED_NO_EV)
 		return;
-	/* Karn's rule: what was sent more than once tells no time. Nor does a copy that was sent for a probe. */
-	if (e->psn == psn && e->times == 1 && e->ev == ev)
-		rtt_ns = RTE_MIN(now_ns - e->sent_ns, (uint64_t)INT32_MAX);
+	/* Karn's rule: what was sent more than once tells no time, but when the EV says which sending it was. Taken as lost
+	 * too early, it must: else the timeout would stay too short, and each round would send all again. Nor does a copy that
+	 * was sent for a probe tell any. */
+	if (e->psn == psn && e->times != 0 && e->first_ev == ev && (e->times == 1 || e->ev != ev))
+		rtt_ns = RTE_MIN(now_ns - e->first_ns, (uint64_t)INT32_MAX);
 	if (rtt_ns != 0) {
 		learn_rtt(x, (uint32_t)rtt_ns);
 		learn_slow(x, (uint32_t)rtt_ns);

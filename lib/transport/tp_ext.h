@@ -28,6 +28,7 @@ enum tp_sr_state { TP_SR_IDLE, TP_SR_SENT, TP_SR_LOST };
  * arrived or never was, is still true. */
 struct tp_sr_pkt {
 	uint64_t sent_ns;
+	uint64_t first_ns;       /* of its first sending */
 	uint32_t psn;
 	uint32_t seq;            /* number of the sending, of all of the queue pair */
 	uint32_t wr;             /* work request, as tp_req.head counts */
@@ -35,6 +36,7 @@ struct tp_sr_pkt {
 	uint16_t ev_next, ev_prev; /* SENT: the same on its EV */
 	uint16_t n_psn;          /* PSNs it takes or asks for */
 	uint8_t ev, state;
+	uint8_t first_ev;
 	uint8_t times;           /* sent; 255: or more */
 	uint8_t passed;          /* packets that were sent later on its EV and have arrived */
 	bool answers;            /* asks for answers that are missing, not for the first time */

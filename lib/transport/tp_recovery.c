@@ -105,6 +105,24 @@ static void window_cut(struct tp_qp *qp, uint32_t shift)
 	req->window_una = req->una;
 }
 
+/* Again and again without anything that arrives, it is still the window from before that it comes back to. */
+void tp_recovery_silent(struct tp_qp *qp)
+{
+	struct tp_req *req = &qp->req;
+
+	if (controlled(qp)) {
+		cc_silent(&qp->ext->cc, qp->tp->now_ns);
+		window_take(qp);
+		return;
+	}
+	if (req->window > WINDOW_MIN)
+		req->window_goal = RTE_MAX(req->window / 2, (uint32_t)WINDOW_MIN);
+	req->window = tp_min(req->window, WINDOW_MIN);
+	req->window_part = 0;
+	req->window_una = req->una;
+	qp->ext->cut_ns = qp->tp->now_ns;
+}
+
 void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queued)
 {
 	if (!controlled(qp)) {

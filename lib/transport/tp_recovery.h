@@ -23,6 +23,8 @@ void tp_recovery_rnr(struct tp_qp *qp, uint8_t code);
 /* TP_EXT_SACK: a packet has arrived, rtt_ns after it was sent (0: unknown); or is lost. queued: its path shows a queue. */
 void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queued);
 void tp_recovery_lost(struct tp_qp *qp, bool queued);
+/* The same: nothing that was sent lately has arrived. */
+void tp_recovery_silent(struct tp_qp *qp);
 /* Stops all timers. */
 void tp_recovery_stop(struct tp_qp *qp);
 /* RNR timer code (table 46) as time. */

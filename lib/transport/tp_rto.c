@@ -6,6 +6,7 @@
  */
 #include "tp_ext.h"
 #include "tp_hold.h"
+#include "tp_recovery.h"
 
 #define FEW_PKTS      3u
 #define FEW_RTO_NS    100000u
@@ -68,10 +69,19 @@ static bool forgotten(const struct tp_qp *qp)
 		!tp_req_swr(qp, req->head)->answered;
 }
 
+/*
+ * A path that is cut takes some packets while others that were sent later arrive. When none does, either all paths are cut
+ * or they are so full that the timeout was too short: sending as much again would only add to that, so it starts over
+ * gently (RFC 5681, 3.1).
+ */
 static bool expire(struct tp_ext *x, uint64_t now_ns)
 {
 	uint64_t older_ns = rto_ns(x);
 	bool some = false;
+
+	if (x->sent.head != TP_SR_NONE && now_ns - x->pkt[x->sent.head].sent_ns >= older_ns &&
+		tp_sr_passed(x, &x->pkt[x->sent.head]) <= 0)
+		tp_recovery_silent(x->qp);
 
 	while (x->sent.head != TP_SR_NONE) {
 		uint16_t i = x->sent.head;

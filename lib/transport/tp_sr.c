@@ -58,6 +58,10 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	e->passed = 0;
 	e->seq = ++x->seq;
 	e->sent_ns = qp->tp->now_ns;
+	if (e->times == 1) {
+		e->first_ns = e->sent_ns;
+		e->first_ev = e->ev;
+	}
 	tp_ev_route(x, pkt, e->ev);
 	x->n_on_ev[e->ev]++;
 	tp_ring_sent(x, i);
@@ -194,6 +198,13 @@ void tp_sr_detect(struct tp_ext *x)
 
 /* ---- what has arrived ---- */
 
+/* It has come to the responder, whether it was kept or not. */
+static void came(struct tp_ext *x, const struct tp_sr_pkt *e)
+{
+	if ((int32_t)(e->seq - x->acked_seq) > 0)
+		x->acked_seq = e->seq;
+}
+
 static void pass(struct tp_ext *x, uint16_t i)
 {
 	uint8_t ev = x->pkt[i].ev;
@@ -204,8 +215,7 @@ static void pass(struct tp_ext *x, uint16_t i)
 			x->suspects |= (uint64_t)1 << ev;
 		}
 	}
-	if ((int32_t)(x->pkt[i].seq - x->acked_seq) > 0)
-		x->acked_seq = x->pkt[i].seq;
+	came(x, &x->pkt[i]);
 }
 
 /* ours: it was the latest sending that has arrived, not one before or a copy. */
@@ -271,6 +281,8 @@ static void take_echo(struct tp_ext *x, const struct wire_pkt *pkt)
 	tp_ev_echo(x, ev, e, psn, marked);
 	if ((pkt->sack_echo & WIRE_SACK_REFUSED) == 0)
 		arrived(x, psn, e->ev == ev);
+	else if (e->psn == psn && e->ev == ev)
+		came(x, e);
 }
 
 static void take_map(struct tp_ext *x, const struct wire_pkt *pkt)

@@ -142,6 +142,18 @@ static void test_stream(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
+/* Vectors come as a message each, and recv(2) has MSG_PEEK tell of what is there, MSG_WAITALL or not. */
+static ssize_t peek_all(int socket, void *buf, size_t bytes)
+{
+	ssize_t n = 0;
+
+	for (int i = 0; n >= 0 && n < (ssize_t)bytes && i < 5000; i++) {
+		n = rrecv(socket, buf, bytes, MSG_PEEK | MSG_WAITALL);
+		usleep(1000);
+	}
+	return n;
+}
+
 /* recv(2): MSG_PEEK leaves the bytes; vectors are filled in order. */
 static void test_peek_and_vectors(void **state)
 {
@@ -154,7 +166,7 @@ static void test_peek_and_vectors(void **state)
 	connected(listener, &a, &b);
 	assert_int_equal(rwritev(a, out, 2), 6);
 	assert_int_equal(poll_one(b, POLLIN, 5000), POLLIN);
-	assert_int_equal(rrecv(b, y, 3, MSG_PEEK | MSG_WAITALL), 3);
+	assert_int_equal(peek_all(b, y, 3), 3);
 	assert_memory_equal(y, "abc", 3);
 	assert_int_equal(rrecvmsg(b, &msg, 0), 6);
 	assert_memory_equal(x, "abc", 3);
