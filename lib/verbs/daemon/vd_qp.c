@@ -11,6 +11,8 @@
 		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
 #define CONTROLLED_QKEY 0x80000000u
+#define ECN_MASK        0x03
+#define ECN_ECT0        0x02
 /* What a device may ignore, and what is about memory: programs give a queue pair the rights of their regions. */
 #define ACCESS_IGNORED (0x3ff00000u | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
@@ -400,6 +402,9 @@ static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct q
 	if (call->attr.ext == 0)
 		return;
 	call->mask |= TP_QP_EXT;
+	/* RFC 3168: such a peer tells of marks, so switches may mark instead of dropping. */
+	if ((call->attr.av.tos & ECN_MASK) == 0)
+		call->attr.av.tos |= ECN_ECT0;
 	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, n_planes, planes, links);
 	call->attr.planes = planes;
 }
