@@ -33,16 +33,6 @@ stop_daemons() {
 }
 listed='peers = [ "10.77.0.0/24" ];'
 
-# counter NS NAME
-counter() {
-	local var=roced_pid_$1 log="$tmp_dir/roced-$1.log" at
-	at=$(($(wc -l <"$log") + 1))
-	kill -USR1 "${!var}" || return 1
-	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
-	sleep 0.1
-	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
-}
-
 # up_packets: of each spine, from the leaves
 up_packets() { fabric_value "*[p['up']['packets'] for p in s['spines']]"; }
 
