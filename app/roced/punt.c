@@ -32,7 +32,8 @@ static void handle_mad(struct roced *roced, struct port *port, const uint8_t *fr
 	wire_src(frame, pkt, &src);
 	wire_dst(frame, pkt, &dst);
 	addr = port_find_addr(port, &dst, pkt->has_vlan, pkt->vlan_tci);
-	if (addr == NULL) {
+	/* Connections are made by the device's own port; its planes are for what is agreed there. */
+	if (addr == NULL || roced->config.devices[addr->device].port_index != port->index) {
 		drop(roced, BASE_DROP_NOT_OURS);
 	} else if (pkt->opcode != WIRE_UD_SEND_ONLY && pkt->opcode != WIRE_UD_SEND_ONLY_IMM) {
 		drop(roced, BASE_DROP_QP_TYPE);

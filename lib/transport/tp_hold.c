@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define HOLD_SHARE       16u  /* of the room, if it is scarce: 1/16 */
+#define HOLD_SCARCE_FROM 256u /* less room is not worth shares */
+
 static uint32_t room_for(uint32_t reorder_pkts)
 {
 	uint32_t room = 1;
@@ -107,6 +110,13 @@ void tp_hold_limit(struct tp_hold *hold, uint32_t reorder_pkts, uint64_t wait_ns
 	hold->wait_ns = wait_ns;
 }
 
+/* When half of the room is taken no queue pair gets more than its share: else a few with a hole that is never filled
+ * would have all of it. */
+static bool scarce(const struct tp *tp)
+{
+	return tp->config.max_held >= HOLD_SCARCE_FROM && tp->n_held >= tp->config.max_held / 2;
+}
+
 bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
 {
 	struct tp *tp = hold->qp->tp;
@@ -118,7 +128,7 @@ bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
 		tp->counters.duplicates++;
 		return true;
 	}
-	if (tp->n_held >= tp->config.max_held)
+	if (tp->n_held >= tp->config.max_held || (scarce(tp) && hold->n >= tp->config.max_held / HOLD_SHARE))
 		return false;
 	tp->ops.pkt_keep(tp->env, m);
 	*slot(hold, psn) = m;

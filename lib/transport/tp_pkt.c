@@ -4,6 +4,8 @@
 #include "wire_icrc.h"
 
 #define IP_DONT_FRAGMENT 0x4000
+#define ECN_MASK         0x03
+#define ECN_ECT0         0x02
 
 struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn)
 {
@@ -76,5 +78,8 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
 		pkt->tos = av->tos;
 		pkt->ttl = av->ttl;
 	}
+	/* RFC 3168: a peer that has agreed tells of marks, so switches may mark instead of dropping. */
+	if (qp->ext != NULL && (pkt->tos & ECN_MASK) == 0)
+		pkt->tos |= ECN_ECT0;
 	tp_pkt_send_to(qp, av, m, payload, bytes);
 }

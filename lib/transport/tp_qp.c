@@ -280,6 +280,8 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 	copy_attrs(&qp->attr, attr, mask);
 	if ((mask & TP_QP_EXT) != 0 && attr->ext != 0)
 		tp_ext_planes(qp, attr);
+	else if ((mask & TP_QP_AV) != 0 && qp->ext != NULL)
+		qp->ext->n_planes = 0; /* those were beside the address vector of before */
 	enter(qp, qp->attr.state, next);
 	return 0;
 }

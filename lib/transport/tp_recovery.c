@@ -242,6 +242,12 @@ static void rnr_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 	(void)timer;
 	(void)now_ns;
 	qp->req.rnr_wait = false;
+	/* Those that fired meanwhile are not armed any more. */
+	if (outstanding(qp)) {
+		set_deadline(qp);
+		if (qp->ext != NULL)
+			tp_rto_arm(qp->ext);
+	}
 	tp_activate(qp);
 }
 

@@ -71,20 +71,22 @@ uint32_t tp_sr_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 {
 	struct tp_ext *x = qp->ext;
 	uint32_t sent = 0;
+	uint16_t i, next;
 
-	while (x->n_lost != 0 && x->n_sent < qp->req.window) {
-		uint16_t i = x->lost.head;
+	for (i = x->lost.head; i != TP_SR_NONE && x->n_sent < qp->req.window; i = next) {
 		const struct tp_sr_pkt *e = &x->pkt[i];
 		const struct tp_swr *swr = tp_req_swr(qp, e->wr);
 
+		next = e->next;
 		if (e->answers && tp_hold_has(&qp->req.hold, e->psn)) {
 			tp_ring_idle(x, i);
 			continue;
 		}
 		if (swr->err != TP_WC_SUCCESS) {
 			/* Completions come in order: what is before it has its answer first. */
-			if (e->wr == qp->req.head)
-				tp_qp_send_error(qp, (enum tp_wc_status)swr->err);
+			if (e->wr != qp->req.head)
+				continue;
+			tp_qp_send_error(qp, (enum tp_wc_status)swr->err);
 			break;
 		}
 		if (sent == budget) {
@@ -247,6 +249,9 @@ void tp_sr_moved(struct tp_qp *qp, uint32_t psn)
 
 	for (uint32_t at = qp->req.una; at != psn; at = base_psn_add(at, 1))
 		arrived(x, at, tp_sr_at(x, at)->times == 1 && !tp_sr_at(x, at)->answers);
+	/* Left behind by answers and plain acknowledgements it would be ahead some day: PSNs wrap. */
+	if (base_psn_diff(x->cum, psn) < 0)
+		x->cum = psn;
 }
 
 static uint32_t map_psn(const struct wire_pkt *pkt)

@@ -76,7 +76,8 @@ static bool is_listed(const struct vd *vd, const struct wire_addr *dst)
 	return false;
 }
 
-uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes)
+uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes,
+	bool *by_cm)
 {
 	struct vd *vd = qp->session->vd;
 	const struct vd_cm_id *id;
@@ -87,16 +88,23 @@ uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32
 	id = find_connection(qp, dest_qpn, &src, &dst);
 	if (id != NULL && ((id->qp.ext.flags & vd_multipath_offer(qp).flags) != 0) &&
 		id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
-		vd->stats.multipath_agreed++;
+		*by_cm = true;
 		*n_planes = id->qp.ext.planes;
 		return TP_EXT_SACK;
 	}
 	if (id != NULL || !is_listed(vd, &dst))
 		return 0;
-	vd->stats.multipath_listed++;
 	/* Who is listed has as many as we have. */
 	*n_planes = TP_MAX_PLANES;
 	return TP_EXT_SACK;
+}
+
+void vd_multipath_count(struct vd *vd, bool by_cm)
+{
+	if (by_cm)
+		vd->stats.multipath_agreed++;
+	else
+		vd->stats.multipath_listed++;
 }
 
 const struct path_sched_config *vd_multipath_sched(const struct vd *vd)
@@ -176,9 +184,10 @@ int vd_next_paths(struct vd *vd, uint32_t from, struct vd_qp_paths *out)
 		struct paths_call call = {.qp = qp, .paths = &out->paths};
 
 		vd_call(qp->session, paths_call, &call);
-		/* It may have gone back to what its peer can. */
 		if (call.err == 0)
 			break;
+		/* It has gone back to what its peer can; asked once, not each time. */
+		qp->ext_on = false;
 		from = qp->qpn + 1;
 	}
 	if (qp == NULL)

@@ -11,8 +11,6 @@
 		TP_QP_MAX_QP_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_SQ_PSN |                      \
 		TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_DEST_QPN)
 #define CONTROLLED_QKEY 0x80000000u
-#define ECN_MASK        0x03
-#define ECN_ECT0        0x02
 /* What a device may ignore, and what is about memory: programs give a queue pair the rights of their regions. */
 #define ACCESS_IGNORED (0x3ff00000u | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
@@ -393,27 +391,27 @@ static uint32_t of_other_half(enum tp_qp_type type)
 
 /* planes[] has to stay until the transport has taken it. */
 static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call, struct tp_av *planes,
-	void **links)
+	void **links, bool *by_cm)
 {
 	uint32_t n_planes = 0;
 
-	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes);
+	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes, by_cm);
 	call->attr.sched = vd_multipath_sched(qp->session->vd);
 	if (call->attr.ext == 0)
 		return;
 	call->mask |= TP_QP_EXT;
-	/* RFC 3168: such a peer tells of marks, so switches may mark instead of dropping. */
-	if ((call->attr.av.tos & ECN_MASK) == 0)
-		call->attr.av.tos |= ECN_ECT0;
 	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, n_planes, planes, links);
 	call->attr.planes = planes;
 }
 
-/* The links of the address vector in use are now these. */
-static void keep_links(struct vd *vd, struct vd_qp *qp, void *link, void *const *planes)
+/* The links of the address vector in use are now these. Those of planes stay with a connection, whatever its address vector
+ * becomes: acknowledgements that are due may still take them. */
+static void keep_links(struct vd *vd, struct vd_qp *qp, void *link, void *const *planes, bool connects)
 {
 	vd_release_link(vd, qp->link);
 	qp->link = link;
+	if (!connects)
+		return;
 	vd_planes_release(vd, qp->plane_links);
 	memcpy(qp->plane_links, planes, sizeof(qp->plane_links));
 }
@@ -425,6 +423,7 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 	struct qp_call call = {.session = session, .qp = qp, .mask = attr->mask & ~of_other_half(qp->type)};
 	struct tp_av planes[TP_MAX_PLANES - 1];
 	void *links[TP_MAX_PLANES - 1] = {0};
+	bool by_cm = false, connects = (attr->mask & TP_QP_STATE) != 0 && attr->state == TP_QPS_RTR;
 	struct vd *vd = session->vd;
 
 	call.now_ns = vd->env.now_ns(vd->env_arg);
@@ -434,18 +433,20 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 	if ((attr->mask & TP_QP_AV) != 0)
 		vd_av_build(&vd->devices[session->device], &attr->av, qp->qpn,
 			call.attr.dest_qpn, link, &call.attr.av);
-	if ((attr->mask & TP_QP_STATE) != 0 && attr->state == TP_QPS_RTR && (attr->mask & TP_QP_AV) != 0 && qp->may_ext)
-		choose_ext(qp, attr, &call, planes, links);
+	if (connects && (attr->mask & TP_QP_AV) != 0 && qp->may_ext)
+		choose_ext(qp, attr, &call, planes, links, &by_cm);
 	vd_call(session, modify_call, &call);
 	if (call.err != 0) {
 		vd_planes_release(vd, links);
 		return call.err;
 	}
-	if ((attr->mask & TP_QP_STATE) != 0 && (attr->state == TP_QPS_RTR || attr->state == TP_QPS_RESET))
+	if (connects || ((attr->mask & TP_QP_STATE) != 0 && attr->state == TP_QPS_RESET))
 		qp->ext_on = call.attr.ext != 0;
+	if (call.attr.ext != 0)
+		vd_multipath_count(vd, by_cm);
 	qp->dest_qpn = call.attr.dest_qpn;
 	if ((attr->mask & TP_QP_AV) != 0) {
-		keep_links(vd, qp, link, links);
+		keep_links(vd, qp, link, links, connects);
 		qp->av = attr->av;
 	}
 	return 0;

@@ -116,6 +116,29 @@ static void a_receiver_that_is_not_ready_is_heard_over_any_plane(void **state)
 	hx_free(w);
 }
 
+/* 10.3.1: in SQD the address vector may change. The planes were beside the old one. */
+static void another_address_vector_has_no_planes(void **state)
+{
+	struct hx_world *w = make_planes(1, false);
+	struct hx_qp *q = &w->side[0].qps[0];
+	struct tp_qp_attr attr;
+	uint32_t before;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(hx_to_state(w, q, TP_QPS_SQD), 0);
+	hx_attr(w, 0, 0, &attr);
+	attr.state = TP_QPS_SQD;
+	assert_int_equal(tp_qp_modify(w->side[0].tp, q->qp, &attr, TP_QP_STATE | TP_QP_AV, w->now_ns), 0);
+	assert_int_equal(hx_to_state(w, q, TP_QPS_RTS), 0);
+	before = sent_on(w, 0, 1);
+	id = hx_op(w, TP_WR_WRITE, 0, 0, 100 * MTU, DST);
+	hx_run(w, 100 * HX_MS);
+	expect_written(w, id, 100 * MTU);
+	assert_int_equal(sent_on(w, 0, 1), before);
+	hx_free(w);
+}
+
 /* IBTA annex A17.3.1, for each plane: who did not agree takes nothing from another address. */
 static void without_agreement_a_plane_is_a_strangers(void **state)
 {
@@ -168,6 +191,7 @@ int main(void)
 		cmocka_unit_test(a_plane_that_is_cut_costs_nothing_but_time),
 		cmocka_unit_test(a_receiver_that_is_not_ready_is_heard_over_any_plane),
 		cmocka_unit_test(without_agreement_a_plane_is_a_strangers),
+		cmocka_unit_test(another_address_vector_has_no_planes),
 		cmocka_unit_test(planes_are_checked),
 	};
 

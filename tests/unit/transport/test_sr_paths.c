@@ -3,6 +3,7 @@
  * Selective repeat: answers that are missing, receivers that are not ready, paths that are cut and come back.
  */
 #include "sr_kit.h"
+#include "tp_ext.h"
 
 #define BYTES (100 * MTU)
 
@@ -285,6 +286,72 @@ static void test_silence_closes_the_window(void **state)
 	hx_free(w);
 }
 
+/* 9.7.5.2.8: an RNR NAK may ask for a wait that is longer than the ACK timeout; a peer that is gone after it is found out all the
+ * same. */
+static void test_peer_gone_after_rnr(void **state)
+{
+	struct hx_options o = {.ext = true, .n_paths = 4, .timeout = 8, .retry_cnt = 2, .min_rnr_timer = HX_ZERO};
+	struct hx_world *w = make_with(o, NULL);
+	uint64_t id = hx_op(w, TP_WR_SEND, 0, 0, 10 * MTU, 0);
+
+	(void)state;
+	hx_run(w, 20 * HX_MS);
+	assert_int_equal(counters(w, 0)->rnr_naks_received, 1);
+	w->cut_paths = 0xf;
+	hx_run(w, 3000 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_RETRY_EXC_ERR);
+	hx_free(w);
+}
+
+static enum hx_fate lose_sacks(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	(void)w;
+	(void)from;
+	(void)n;
+	return pkt->opcode == WIRE_RC_SACK ? HX_LOSE : HX_PASS;
+}
+
+/* What answers alone have moved on: the last RC_SACK must not seem to be ahead of it when PSNs have wrapped. */
+static void test_answers_alone(void **state)
+{
+	struct hx_world *w = make(lose_sacks);
+	uint64_t id = hx_op(w, TP_WR_READ, 0, DST, 20 * MTU, 0);
+	const struct tp_qp *qp = w->side[0].qps[0].qp;
+
+	(void)state;
+	hx_run(w, 50 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+	assert_true(base_psn_diff(qp->ext->cum, qp->req.una) >= 0);
+	hx_free(w);
+}
+
+static uint32_t ecn_capable(const struct hx_world *w, bool of_acks)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n_log; i++)
+		n += (w->log[i].from == 1) == of_acks && (w->log[i].pkt.tos & 3) == 2;
+	return n;
+}
+
+/* RFC 3168: only who is told of marks says that its packets may be marked. */
+static void test_ecn_capable(void **state)
+{
+	struct hx_world *w = make(NULL), *plain = make_with((struct hx_options){0}, NULL);
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 20 * MTU, DST);
+
+	(void)state;
+	hx_run(w, 50 * HX_MS);
+	expect_written(w, id, 20 * MTU);
+	assert_int_equal(ecn_capable(w, false), 20);
+	id = hx_op(plain, TP_WR_WRITE, 0, 0, 20 * MTU, DST);
+	hx_run(plain, 50 * HX_MS);
+	expect_written(plain, id, 20 * MTU);
+	assert_int_equal(ecn_capable(plain, false) + ecn_capable(plain, true), 0);
+	hx_free(plain);
+	hx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +363,9 @@ int main(void)
 		cmocka_unit_test(test_peer_gone),
 		cmocka_unit_test(test_forgotten_comes_again),
 		cmocka_unit_test(test_timeout_learns),
+		cmocka_unit_test(test_peer_gone_after_rnr),
+		cmocka_unit_test(test_answers_alone),
+		cmocka_unit_test(test_ecn_capable),
 		cmocka_unit_test(test_silence_closes_the_window),
 		cmocka_unit_test(test_all_paths_cut),
 		cmocka_unit_test(test_path_cut),
