@@ -8,6 +8,7 @@
 # FABRIC_BIN: another one, built with sanitizers say
 fabric_bin=${FABRIC_BIN:-$build_dir/app/roce-fabric/roce-fabric}
 fabric_pid=
+fabric_ns=F
 K4A=10.78.0.1 K4B=10.78.0.2
 K6A=fd78::1 K6B=fd78::2
 
@@ -51,7 +52,7 @@ fabric_config() {
 # fabric_start FILE: log $tmp_dir/fabric.log
 fabric_start() {
 	: >"$tmp_dir/fabric.log"
-	ip netns exec "$(ns F)" "$fabric_bin" "$1" >"$tmp_dir/fabric.log" 2>&1 &
+	ip netns exec "$(ns $fabric_ns)" "$fabric_bin" "$1" >"$tmp_dir/fabric.log" 2>&1 &
 	fabric_pid=$!
 	pids+=("$fabric_pid")
 	if ! wait_for 20 fabric_ready_or_dead || ! kill -0 "$fabric_pid" 2>/dev/null; then
