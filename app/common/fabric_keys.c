@@ -19,9 +19,7 @@ void fk_fabric_config(const struct fk_fabric *keys, uint64_t seed, struct fabric
 		.sw = {
 			.buffer_bytes = keys->buffer_bytes,
 			.queue_bytes = keys->queue_bytes,
-			.ecn_min_bytes = keys->ecn_min_bytes,
-			.ecn_max_bytes = keys->ecn_max_bytes,
-			.ecn_max_permille = keys->ecn_max_permille,
+			.ecn = {keys->ecn_min_bytes, keys->ecn_max_bytes, keys->ecn_max_permille},
 			.pfc_priorities = (uint8_t)keys->pfc_priorities,
 			.pfc_xoff_bytes = keys->pfc_xoff_bytes,
 			.pfc_xon_bytes = keys->pfc_xon_bytes,

@@ -9,7 +9,6 @@
 #define TYPE_VLAN    0x8100
 #define TYPE_SVLAN   0x88a8
 #define TYPE_IP6     0x86dd
-#define TYPE_CONTROL 0x8808
 #define TAG_BYTES    4
 #define MAX_TAGS     2
 #define IP4_BYTES    20
@@ -18,8 +17,6 @@
 #define PROTO_UDP    17
 #define PORTS_BYTES  4
 #define FRAGMENT     0x3fff /* more fragments, offset */
-#define OP_PAUSE     0x0001
-#define OP_PFC       0x0101
 
 static uint16_t load16(const uint8_t *p)
 {
@@ -101,23 +98,12 @@ static uint64_t parse_ip(const uint8_t *frame, size_t n, size_t off, uint16_t ty
 
 /* ---- Ethernet ---- */
 
-/* IEEE 802.3, 31B: opcode, quanta; IEEE 802.1Qbb: opcode, priorities, quanta of each. */
 static void parse_pause(const uint8_t *control, size_t n, struct rf_frame *out)
 {
-	out->kind = RF_LINK_LOCAL;
-	if (n < 4) {
+	if (wire_pause_parse(control, n, &out->pause) != BASE_DROP_NONE)
 		out->kind = RF_SHORT;
-	} else if (load16(control) == OP_PAUSE) {
-		out->kind = RF_PAUSE;
-		out->pause_named = 0xff;
-		for (int p = 0; p < RF_PRIORITIES; p++)
-			out->pause_quanta[p] = load16(control + 2);
-	} else if (load16(control) == OP_PFC) {
-		out->kind = n < 4 + 2 * RF_PRIORITIES ? RF_SHORT : RF_PAUSE;
-		out->pause_named = control[3];
-		for (int p = 0; p < RF_PRIORITIES && out->kind == RF_PAUSE; p++)
-			out->pause_quanta[p] = load16(control + 4 + 2 * p);
-	}
+	else
+		out->kind = out->pause.kind == WIRE_PAUSE_UNKNOWN ? RF_LINK_LOCAL : RF_PAUSE;
 }
 
 /* Addresses 01-80-C2-00-00-00 to -0F. */
@@ -145,7 +131,7 @@ void rf_frame_parse(const uint8_t *frame, size_t n, struct rf_frame *out)
 		off += TAG_BYTES;
 		type = load16(frame + off - 2);
 	}
-	if (type == TYPE_CONTROL) {
+	if (type == WIRE_ETHERTYPE_CONTROL) {
 		parse_pause(frame + off, n - off, out);
 		return;
 	}

@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire_pause.h"
+
 #define RF_MAC_BYTES   6
 #define RF_ETH_BYTES   14
-#define RF_PRIORITIES  8
 
 enum rf_kind {
 	RF_FORWARD,
@@ -25,8 +26,7 @@ struct rf_frame {
 	uint8_t priority;        /* IEEE 802.1p, of the outer tag; 0 without */
 	bool ect, ce;
 	uint32_t flow;           /* hash of what ECMP looks at */
-	uint8_t pause_named;     /* RF_PAUSE: bit p: priority p is named */
-	uint16_t pause_quanta[RF_PRIORITIES]; /* for how many times 512 bits; 0: goes on */
+	struct wire_pause pause; /* RF_PAUSE */
 };
 
 /*

@@ -7,7 +7,7 @@
 #define ETH_OVERHEAD 18u         /* header and one VLAN tag */
 #define STUCK_NS     100000000u  /* a port that takes nothing for so long loses what waits for it */
 #define MS_NS        1000000u
-#define QUANTUM_BITS 512u        /* IEEE 802.3, 31B.2 */
+#define MBPS         1000000u
 
 static void drop(struct rf_port *port, struct rte_mbuf *m, enum rf_drop why)
 {
@@ -85,38 +85,17 @@ static void forward(struct rf_net *net, struct rf_port *from, const struct rf_fr
 
 /* ---- pauses ---- */
 
-static uint64_t quanta_ns(const struct rf_net *net, uint16_t quanta)
-{
-	return (uint64_t)quanta * QUANTUM_BITS * 1000 / net->config->fabric.host_mbps;
-}
-
 static void pause(struct rf_net *net, struct rf_port *port, const struct rf_frame *frame)
 {
 	port->stats.pauses++;
-	for (int p = 0; p < RF_PRIORITIES; p++) {
-		uint8_t bit = (uint8_t)(1u << p);
-
-		if ((frame->pause_named & bit) == 0)
-			continue;
-		port->pause_end_ns[p] = net->now_ns + quanta_ns(net, frame->pause_quanta[p]);
-		if (frame->pause_quanta[p] != 0)
-			port->paused |= bit;
-		else
-			port->paused = (uint8_t)(port->paused & ~bit);
-	}
-	(void)fabric_host_pause(net->fabric, port->config->host, port->paused, net->now_ns);
+	if (qos_pause_take(&port->pause, &frame->pause, UINT8_MAX, net->config->fabric.host_mbps * MBPS, net->now_ns))
+		(void)fabric_host_pause(net->fabric, port->config->host, port->pause.paused, net->now_ns);
 }
 
 void rf_pause_expire(struct rf_net *net, struct rf_port *port)
 {
-	uint8_t before = port->paused;
-
-	for (int p = 0; p < RF_PRIORITIES; p++) {
-		if (port->pause_end_ns[p] <= net->now_ns)
-			port->paused = (uint8_t)(port->paused & ~(1u << p));
-	}
-	if (port->paused != before)
-		(void)fabric_host_pause(net->fabric, port->config->host, port->paused, net->now_ns);
+	if (qos_pause_expire(&port->pause, net->now_ns))
+		(void)fabric_host_pause(net->fabric, port->config->host, port->pause.paused, net->now_ns);
 }
 
 /* ---- receiving ---- */

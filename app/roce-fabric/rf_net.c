@@ -150,7 +150,7 @@ bool rf_net_step(struct rf_net *net)
 
 		moved |= rf_rx(net, port);
 		moved |= rf_tx(net, port);
-		if (port->paused != 0)
+		if (port->pause.paused != 0)
 			rf_pause_expire(net, port);
 	}
 	return moved;
@@ -160,14 +160,8 @@ uint64_t rf_net_next_ns(const struct rf_net *net)
 {
 	uint64_t next_ns = fabric_next_ns(net->fabric);
 
-	for (uint32_t p = 0; p < net->n_ports; p++) {
-		const struct rf_port *port = &net->ports[p];
-
-		for (int i = 0; port->paused != 0 && i < RF_PRIORITIES; i++) {
-			if ((port->paused & 1u << i) != 0 && port->pause_end_ns[i] < next_ns)
-				next_ns = port->pause_end_ns[i];
-		}
-	}
+	for (uint32_t p = 0; p < net->n_ports; p++)
+		next_ns = RTE_MIN(next_ns, qos_pause_next_ns(&net->ports[p].pause));
 	return next_ns;
 }
 

@@ -7,6 +7,7 @@
 #define RF_NET_H
 
 #include "port.h"
+#include "qos_pause.h"
 #include "rf_config.h"
 #include "rf_macs.h"
 
@@ -41,8 +42,7 @@ struct rf_port {
 	uint32_t tx_head, tx_count;
 	struct rte_mbuf *tx[RF_BACKLOG];
 	uint64_t stuck_ns;       /* since when it takes nothing */
-	uint8_t paused;
-	uint64_t pause_end_ns[RF_PRIORITIES];
+	struct qos_pause pause;
 };
 
 /* How much later than the model says packets went out. */

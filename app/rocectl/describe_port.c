@@ -2,12 +2,7 @@
 /* What a port hears beside RoCE: pause frames, ARP, neighbour discovery and echo. */
 #include "describe.h"
 #include "wire_arp_nd.h"
-
-#define PFC_PRIORITIES 8
-#define PFC_BYTES      (4 + 2 * PFC_PRIORITIES)
-#define PAUSE_BYTES    4
-#define MAC_CTRL_PAUSE 0x0001
-#define MAC_CTRL_PFC   0x0101
+#include "wire_pause.h"
 
 static const char *const nd_names[] = {
 	[WIRE_ND_NONE] = "none",
@@ -21,26 +16,17 @@ static const char *const nd_names[] = {
 	[WIRE_ND_ECHO6_REPLY] = "echo_reply",
 };
 
-static uint16_t get16(const uint8_t *p)
+static void describe_quanta(struct emit *e, const struct wire_pause *pause)
 {
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-/* IEEE 802.1Q, 36.1.3: the low byte of the vector says for which priorities a quanta field is meant. */
-static void describe_pfc(struct emit *e, const uint8_t *ctrl)
-{
-	unsigned int enabled = get16(ctrl + 2);
-	unsigned int i;
 	char key[8];
 
-	emit_word(e, "control", "priority_flow_control");
-	emit_hex(e, "class_enable", enabled, 2);
+	emit_hex(e, "class_enable", pause->named, 2);
 	emit_open(e, "quanta");
-	for (i = 0; i < PFC_PRIORITIES; i++) {
-		if ((enabled & 1u << i) == 0)
+	for (unsigned int p = 0; p < WIRE_PAUSE_PRIORITIES; p++) {
+		if ((pause->named & 1u << p) == 0)
 			continue;
-		snprintf(key, sizeof(key), "%u", i);
-		emit_num(e, key, get16(ctrl + 4 + 2 * i));
+		snprintf(key, sizeof(key), "%u", p);
+		emit_num(e, key, pause->quanta[p]);
 	}
 	emit_close(e);
 }
@@ -48,24 +34,25 @@ static void describe_pfc(struct emit *e, const uint8_t *ctrl)
 enum base_drop describe_mac_control(
 	struct emit *e, const uint8_t *data, size_t n, const struct wire_pkt *pkt)
 {
-	const uint8_t *ctrl = data + pkt->l3_off;
+	struct wire_pause pause;
+	enum base_drop drop = n < pkt->l3_off ? BASE_DROP_TRUNCATED :
+		wire_pause_parse(data + pkt->l3_off, n - pkt->l3_off, &pause);
 
-	n = n > pkt->l3_off ? n - pkt->l3_off : 0;
-	if (n < PAUSE_BYTES)
-		return BASE_DROP_TRUNCATED;
-	if (get16(ctrl) == MAC_CTRL_PAUSE) {
+	if (drop != BASE_DROP_NONE)
+		return drop;
+	switch (pause.kind) {
+	case WIRE_PAUSE_LINK:
 		emit_word(e, "control", "pause");
-		emit_num(e, "pause_quanta", get16(ctrl + 2));
-		return BASE_DROP_NONE;
-	}
-	if (get16(ctrl) != MAC_CTRL_PFC) {
+		emit_num(e, "pause_quanta", pause.quanta[0]);
+		break;
+	case WIRE_PAUSE_PRIORITY:
+		emit_word(e, "control", "priority_flow_control");
+		describe_quanta(e, &pause);
+		break;
+	default:
 		emit_word(e, "control", "unknown");
-		emit_hex(e, "control_opcode", get16(ctrl), 4);
-		return BASE_DROP_NONE;
+		emit_hex(e, "control_opcode", pause.opcode, 4);
 	}
-	if (n < PFC_BYTES)
-		return BASE_DROP_TRUNCATED;
-	describe_pfc(e, ctrl);
 	return BASE_DROP_NONE;
 }
 

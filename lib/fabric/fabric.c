@@ -22,9 +22,7 @@ void fabric_config_default(struct fabric_config *config)
 		.core_link = {.rate_mbps = 100000, .delay_ns = 1000},
 		.sw = {
 			.buffer_bytes = 32u << 20,
-			.ecn_min_bytes = 100000,
-			.ecn_max_bytes = 400000,
-			.ecn_max_permille = 200,
+			.ecn = {.min_bytes = 100000, .max_bytes = 400000, .max_permille = 200},
 		},
 		.convergence_ns = 1000000000,
 	};
@@ -55,7 +53,7 @@ bool fabric_config_ok(const struct fabric_config *config)
 		return false;
 	if (!link_ok(&config->host_link) || !link_ok(&config->leaf_link) || !link_ok(&config->core_link))
 		return false;
-	return sw->ecn_min_bytes <= sw->ecn_max_bytes && sw->ecn_max_permille <= PERMILLE &&
+	return sw->ecn.min_bytes <= sw->ecn.max_bytes && sw->ecn.max_permille <= PERMILLE &&
 		sw->pfc_xon_bytes <= sw->pfc_xoff_bytes && (sw->pfc_priorities == 0 || sw->pfc_xoff_bytes != 0);
 }
 

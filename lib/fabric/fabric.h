@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "fabric_events.h"
+#include "qos_class.h"
 
 #define FABRIC_PRIORITIES 8
 #define FABRIC_WIRE_BYTES 24u /* IEEE 802.3: FCS 4, preamble and SFD 8, inter-packet gap 12 */
@@ -34,9 +35,7 @@ struct fabric_link_config {
 struct fabric_switch_config {
 	uint64_t buffer_bytes;   /* shared by all queues; 0: endless */
 	uint64_t queue_bytes;    /* most of one port; 0: only the buffer counts */
-	uint64_t ecn_min_bytes;  /* egress queue at which marking begins; 0 with max 0: no ECN */
-	uint64_t ecn_max_bytes;  /* from here on every packet that can be marked is */
-	uint32_t ecn_max_permille; /* probability just below max; RED in between */
+	struct qos_red ecn;      /* marking, by the length of an egress queue */
 	uint8_t pfc_priorities;  /* bit p: priority p is lossless (IEEE 802.1Qbb) */
 	uint64_t pfc_xoff_bytes; /* of one ingress port and priority: pause its sender */
 	uint64_t pfc_xon_bytes;  /* resume */

@@ -2,8 +2,6 @@
 /* A switch: admission to its buffer, ECN marking (RFC 3168; RED thresholds as DCQCN uses them) and PFC. */
 #include "fabric_internal.h"
 
-#define PERMILLE 1000u
-
 static bool has_room(const struct fabric_node *node, const struct fabric_port *port, uint32_t bytes)
 {
 	const struct fabric_switch_config *sw = &port->fabric->config.sw;
@@ -13,22 +11,10 @@ static bool has_room(const struct fabric_node *node, const struct fabric_port *p
 	return sw->queue_bytes == 0 || port->queued_bytes + bytes <= sw->queue_bytes;
 }
 
-/* Probability of a mark in millionths, for a queue of that length. */
-static uint32_t mark_ppm(const struct fabric_switch_config *sw, uint64_t queued_bytes)
-{
-	uint64_t range = sw->ecn_max_bytes - sw->ecn_min_bytes;
-
-	if (sw->ecn_max_bytes == 0 || queued_bytes < sw->ecn_min_bytes)
-		return 0;
-	if (queued_bytes >= sw->ecn_max_bytes)
-		return FABRIC_PPM;
-	return (uint32_t)((queued_bytes - sw->ecn_min_bytes) * sw->ecn_max_permille * (FABRIC_PPM / PERMILLE) / range);
-}
-
 static void mark(struct fabric_port *port, struct fabric_packet *packet)
 {
 	if (!packet->ect || packet->ce ||
-		!fabric_chance(port->fabric, mark_ppm(&port->fabric->config.sw, port->queued_bytes)))
+		!fabric_chance(port->fabric, qos_red_ppm(&port->fabric->config.sw.ecn, port->queued_bytes)))
 		return;
 	packet->ce = true;
 	port->stats.marked++;

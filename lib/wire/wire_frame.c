@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wire_icrc.h"
+#include "wire_pause.h"
 
 #define ETH_BYTES      14
 #define VLAN_BYTES     4
@@ -15,7 +16,6 @@
 #define ETHERTYPE_ARP  0x0806
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_IP6  0x86dd
-#define ETHERTYPE_PFC  0x8808
 #define PROTO_ICMP4    1
 #define PROTO_UDP      17
 #define PROTO_ICMP6    58
@@ -423,7 +423,7 @@ enum base_drop wire_parse(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
 	case ETHERTYPE_ARP:
 		pkt->kind = WIRE_KIND_ARP;
 		return BASE_DROP_NONE;
-	case ETHERTYPE_PFC:
+	case WIRE_ETHERTYPE_CONTROL:
 		pkt->kind = WIRE_KIND_PFC;
 		return BASE_DROP_NONE;
 	default:

@@ -445,9 +445,9 @@ void sched_sim_default(struct sched_sim_config *config)
 	};
 	fabric_config_default(&config->fabric);
 	config->fabric.sw.queue_bytes = 400000;
-	config->fabric.sw.ecn_min_bytes = 25000;
-	config->fabric.sw.ecn_max_bytes = 100000;
-	config->fabric.sw.ecn_max_permille = 1000;
+	config->fabric.sw.ecn.min_bytes = 25000;
+	config->fabric.sw.ecn.max_bytes = 100000;
+	config->fabric.sw.ecn.max_permille = 1000;
 	path_sched_config_default(&config->sched);
 }
 

@@ -77,7 +77,7 @@ static void check_frame(uint8_t *bytes, size_t n)
 	rf_frame_parse(bytes, n, &frame);
 	if (frame.kind == RF_SHORT)
 		return;
-	FUZZ_CHECK(n >= RF_ETH_BYTES && frame.priority < RF_PRIORITIES);
+	FUZZ_CHECK(n >= RF_ETH_BYTES && frame.priority < WIRE_PAUSE_PRIORITIES);
 	rf_macs_learn(&macs, bytes + RF_MAC_BYTES, 3, 1);
 	FUZZ_CHECK((bytes[RF_MAC_BYTES] & 1) == 0 || rf_macs_find(&macs, bytes + RF_MAC_BYTES, 1) == RF_NO_PORT);
 	if (frame.ip_version == 0) {

@@ -64,7 +64,7 @@ static void plan_switches(struct plan *p, struct fabric_switch_config *sw)
 	sw->buffer_bytes = PICK(p, 0, 1 << 20, 32 << 20);
 	sw->queue_bytes = PICK(p, 0, 0, 200000);
 	if (draw(p, 3) == 0)
-		sw->ecn_min_bytes = sw->ecn_max_bytes = 0;
+		sw->ecn.min_bytes = sw->ecn.max_bytes = 0;
 	if (draw(p, 3) != 0)
 		return;
 	sw->pfc_priorities = 1;

@@ -216,7 +216,7 @@ static void test_marking(void **state)
 
 	(void)state;
 	small(&config);
-	config.sw.ecn_min_bytes = config.sw.ecn_max_bytes = 20000;
+	config.sw.ecn.min_bytes = config.sw.ecn.max_bytes = 20000;
 	w = start(&config);
 	for (int i = 0; i < 100; i++) {
 		send_bytes(w, 0, 1, 1, 1000);
@@ -241,7 +241,7 @@ static void test_not_ect(void **state)
 
 	(void)state;
 	small(&config);
-	config.sw.ecn_min_bytes = config.sw.ecn_max_bytes = 1;
+	config.sw.ecn.min_bytes = config.sw.ecn.max_bytes = 1;
 	w = start(&config);
 	for (int i = 0; i < 50; i++) {
 		packet.src = i % 2 == 0 ? 0 : 2;

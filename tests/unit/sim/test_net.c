@@ -166,7 +166,7 @@ static void test_marks(void **state)
 		two_leaves(&config);
 		config.checked = true;
 		config.l3_version = v6 ? 6 : 4;
-		config.fabric.sw.ecn_min_bytes = config.fabric.sw.ecn_max_bytes = 4500;
+		config.fabric.sw.ecn.min_bytes = config.fabric.sw.ecn.max_bytes = 4500;
 		config.fabric.leaf_link.rate_mbps = 50000;
 		net = start(&config);
 		finish(net);
