@@ -6,7 +6,9 @@
 
 #include "tp_ext.h"
 #include "tp_hold.h"
+#include "tp_pace.h"
 #include "tp_internal.h"
+#include "wire_ecn.h"
 
 #define TURN_PKTS       TP_BURST_PKTS  /* a queue pair sends at most this much before the next one may */
 #define PREFETCH_AHEAD  4
@@ -69,6 +71,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	TAILQ_INIT(&tp->active);
 	TAILQ_INIT(&tp->rx);
 	LIST_INIT(&tp->srqs);
+	LIST_INIT(&tp->shapers);
 	if (!alloc_tables(tp)) {
 		tp_destroy(tp);
 		return NULL;
@@ -79,6 +82,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 
 void tp_destroy(struct tp *tp)
 {
+	struct tp_shaper *shaper;
 	struct tp_srq *srq;
 
 	if (tp == NULL)
@@ -89,6 +93,8 @@ void tp_destroy(struct tp *tp)
 	}
 	while ((srq = LIST_FIRST(&tp->srqs)) != NULL)
 		(void)tp_srq_destroy(tp, srq);
+	while ((shaper = LIST_FIRST(&tp->shapers)) != NULL)
+		(void)tp_shaper_destroy(tp, shaper);
 	free(tp->qps);
 	free(tp->xrc_srqs);
 	free(tp->mrs);
@@ -149,10 +155,13 @@ static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt,
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	bool response = wire_op_is(info, WIRE_OP_RESPONSE);
 
-	if (info->service != qp->type->service) {
+	if (info->service == WIRE_SERVICE_CNP) {
+		if (!qp->type->connected)
+			return BASE_DROP_UNSUPPORTED;
+	} else if (info->service != qp->type->service) {
 		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL && state_takes(qp->attr.state, response))
 			qp->tp->counters.unagreed++;
-		if (info->service == WIRE_SERVICE_CNP || (info->service == WIRE_SERVICE_EXT && qp->ext == NULL))
+		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL)
 			return BASE_DROP_UNSUPPORTED;
 		if (info->service != WIRE_SERVICE_EXT)
 			return BASE_DROP_QP_TYPE;
@@ -215,6 +224,12 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		tp_drop(tp, drop);
 		return;
 	}
+	if (pkt->opcode == WIRE_CNP) {
+		tp_cnp_rx(qp);
+		return;
+	}
+	if ((pkt->tos & WIRE_ECN_MASK) == WIRE_ECN_MASK)
+		tp_cnp_note(qp, pkt);
 	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
 		rx_answer(qp, m);
 	else
@@ -251,19 +266,26 @@ void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
 /* Answers and requests of one queue pair share its turn; which goes first alternates. */
 static uint32_t take_turn(struct tp_qp *qp, uint32_t budget, bool *more)
 {
+	uint64_t bytes = qp->tp->counters.tx_bytes;
 	uint32_t n;
 
 	if (qp->attr.state == TP_QPS_ERR || qp->attr.state == TP_QPS_SQE) {
 		*more = tp_qp_flush(qp);
 		return 0;
 	}
+	budget = tp_pace_budget(qp, budget);
+	if (budget == 0)
+		return 0;
 	qp->answers_first = !qp->answers_first;
 	if (qp->answers_first) {
 		n = tp_answer_tx(qp, (budget + 1) / 2, more);
-		return n + tp_req_tx(qp, budget - n, more);
+		n += tp_req_tx(qp, budget - n, more);
+	} else {
+		n = tp_req_tx(qp, (budget + 1) / 2, more);
+		n += tp_answer_tx(qp, budget - n, more);
 	}
-	n = tp_req_tx(qp, (budget + 1) / 2, more);
-	return n + tp_answer_tx(qp, budget - n, more);
+	tp_pace_sent(qp, qp->tp->counters.tx_bytes - bytes);
+	return n;
 }
 
 /* One turn for each queue pair that is active now, while the budget lasts. */

@@ -83,6 +83,13 @@ struct tp_ops {
 	void (*pkt_free)(void *env, struct rte_mbuf *m);
 };
 
+/* The notification point of congestion (IBTA annex A17, 17.9): what is sent to the sender of a marked packet. */
+struct tp_cnp_config {
+	uint64_t gap_ns;          /* least time between two of one queue pair; 0: none are sent */
+	uint64_t peer_gap_ns;     /* and between two to one address */
+	uint8_t tos;              /* DSCP and ECN that they have */
+};
+
 struct tp_config {
 	uint32_t max_qps;         /* table sizes, all taken at start */
 	uint32_t max_mrs;
@@ -96,6 +103,7 @@ struct tp_config {
 	/* Without TP_EXT_SACK: a reliable queue pair whose peer does not answer sends again from another UDP source port,
 	 * so by another path. */
 	bool move_on_timeout;
+	struct tp_cnp_config cnp;
 	uint64_t seed;            /* for generation bits and the like */
 };
 
@@ -109,6 +117,8 @@ struct tp_counters {
 	uint64_t sacks_sent, sacks_received;
 	uint64_t moves;           /* of queue pairs to another UDP source port, by move_on_timeout */
 	uint64_t unagreed;        /* packets of TP_EXT_SACK at a queue pair without it, or the other way round */
+	uint64_t marked;          /* packets that came with ECN "congestion experienced" */
+	uint64_t cnps_sent, cnps_received;
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
@@ -207,6 +217,17 @@ uint32_t tp_srq_number(const struct tp_srq *srq);
 /* -EBUSY: queue pairs use it. What is on its way to an XRC queue is refused from now on. */
 int tp_srq_destroy(struct tp *tp, struct tp_srq *srq);
 
+/* ---- shaping ---- */
+
+struct tp_shaper;
+
+/* What the queue pairs that share it send together, answers of READs among it: rate_bps of frames from Ethernet header to
+ * ICRC, 0: no limit, else within QOS_MIN_RATE_BPS and QOS_MAX_RATE_BPS. Acknowledgements are not held up. -ENOMEM. */
+int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **shaper);
+void tp_shaper_set(struct tp *tp, struct tp_shaper *shaper, uint64_t rate_bps);
+/* -EBUSY: queue pairs use it. */
+int tp_shaper_destroy(struct tp *tp, struct tp_shaper *shaper);
+
 /* ---- queue pairs ---- */
 
 /* enum ibv_qp_type. An XRC initiator sends only; an XRC target receives only, for the shared receive queues of its
@@ -230,6 +251,7 @@ struct tp_qp_init {
 	uint64_t reorder_ns;
 	uint32_t ext;             /* RC: set of enum tp_ext_flag that it has room for: see tp_qp_attr */
 	struct tp_srq *srq;       /* takes its receive work requests from there; NULL: has a queue of its own */
+	struct tp_shaper *shaper; /* NULL: none */
 	void *send_cq, *recv_cq;  /* cookies for ops->complete */
 	void *cookie;             /* for the fetch, retire and event ops */
 };
@@ -296,6 +318,8 @@ struct tp_qp_attr {
 
 /* Makes a queue pair in RESET; *qpn is its number. -ENOMEM, -EINVAL. */
 int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **qp, uint32_t *qpn);
+/* The same limit for one queue pair, until it is set again. */
+void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps);
 /* Transition and attributes as in IBTA vol. 1, 10.3.1 and table 91: required and optional attributes of
  * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
  * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */

@@ -14,6 +14,7 @@
 #include "base_psn.h"
 #include "cc.h"
 #include "path_sched.h"
+#include "qos_bucket.h"
 #include "tp.h"
 
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
@@ -25,6 +26,7 @@
 #define TP_FLUSH_BURST    64
 #define TP_DEFAULT_HELD   1024
 #define TP_DEFAULT_PKEY   0xffff
+#define TP_CNP_PEERS      256    /* a power of two */
 #define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
 
 /* AETH syndromes (IBTA vol. 1, 9.7.5.1.2 and table 45). */
@@ -184,6 +186,28 @@ struct tp_type {
 	void (*rx)(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 };
 
+TAILQ_HEAD(tp_qp_list, tp_qp);
+
+/* tp_pace.h */
+struct tp_pace {
+	struct qos_bucket bucket;
+	uint64_t limit_bps;      /* its client's; 0: none */
+	uint64_t rate_bps;       /* of the bucket */
+	struct base_timer timer;
+	bool waits;              /* for its shaper */
+	TAILQ_ENTRY(tp_qp) link;
+};
+
+struct tp_shaper {
+	LIST_ENTRY(tp_shaper) link;
+	struct qos_bucket bucket;
+	struct base_timer timer;
+	struct tp_qp_list waiting; /* for it, longest first */
+	uint32_t n_qps;
+};
+
+LIST_HEAD(tp_shaper_list, tp_shaper);
+
 struct tp_qp {
 	struct tp *tp;
 	const struct tp_type *type;
@@ -200,11 +224,11 @@ struct tp_qp {
 	TAILQ_ENTRY(tp_qp) rx_link;
 	struct tp_req req;
 	struct tp_resp resp;
+	struct tp_pace pace;
+	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
 	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	struct tp_ext *ext_memory;
 };
-
-TAILQ_HEAD(tp_qp_list, tp_qp);
 
 enum tp_role { TP_ROLE_REQUESTER, TP_ROLE_RESPONDER };
 
@@ -219,6 +243,12 @@ struct tp_stage {
 	uint8_t *buf;
 };
 
+/* When a host was last sent a congestion notification; one of those whose addresses hash alike. */
+struct tp_cnp_peer {
+	struct wire_addr addr;
+	uint64_t sent_ns;        /* 0: never */
+};
+
 struct tp {
 	struct tp_config config;
 	struct tp_ops ops;
@@ -231,10 +261,12 @@ struct tp {
 	struct tp_mr *mrs;
 	uint32_t next_mr;
 	struct tp_srq_list srqs;
+	struct tp_shaper_list shapers;
 	struct tp_srq **xrc_srqs; /* by number */
 	uint32_t next_xrc_srq;
 	struct tp_ah *ahs;
 	uint32_t next_ah;
+	struct tp_cnp_peer cnp_peers[TP_CNP_PEERS];
 	uint32_t n_held;         /* packets that came before their turn */
 	struct path_sched_config sched; /* of queue pairs that are given none */
 	struct tp_qp_list active; /* with something to send or flush */
@@ -364,6 +396,12 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
 struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn);
 void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
 	uint32_t bytes);
+
+/* tp_cnp.c */
+/* A packet for qp was parsed and belongs to it: if it came marked, its sender may be due a notification. */
+void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt);
+/* A notification came for qp. */
+void tp_cnp_rx(struct tp_qp *qp);
 
 /* tp_qp.c */
 /* The bits of a number that are an index in this worker's table. */

@@ -7,6 +7,7 @@
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_modify.h"
+#include "tp_pace.h"
 #include "tp_recovery.h"
 
 #define FIRST_QPN 2   /* 0 and 1 are the management queue pairs of a port */
@@ -135,6 +136,7 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 	qp->tp = tp;
 	qp->type = tp_type_of(init->type);
 	qp->init = *init;
+	tp_pace_init(qp);
 	TAILQ_INIT(&qp->resp.answers);
 	rc = alloc_queues(qp);
 	if (rc == 0)
@@ -145,6 +147,8 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 	}
 	if (init->srq != NULL)
 		init->srq->n_qps++;
+	if (init->shaper != NULL)
+		init->shaper->n_qps++;
 	tp_qp_clear(qp);
 	*out = qp;
 	*qpn = qp->qpn;
@@ -160,6 +164,8 @@ void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 	tp->qps[qp->qpn & tp_index_mask(tp)] = NULL;
 	if (qp->init.srq != NULL)
 		qp->init.srq->n_qps--;
+	if (qp->init.shaper != NULL)
+		qp->init.shaper->n_qps--;
 	free_qp(qp);
 }
 
@@ -170,6 +176,7 @@ void tp_qp_clear(struct tp_qp *qp)
 	qp->attr = none;
 	qp->mtu = 0;
 	qp->comm_est = false;
+	tp_pace_stop(qp);
 	tp_recovery_reset(qp);
 	tp_req_reset(qp);
 	tp_resp_reset(qp);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "wire_ecn.h"
+
 #define PLANE_BYTE 13 /* of an address of the harness */
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
@@ -136,6 +138,9 @@ static void pipe_in(struct hx_world *w, int from, uint32_t n, struct rte_mbuf *m
 		break;
 	case HX_DAMAGE:
 		frame[14 + hx_random(w, m->data_len - 14u)] ^= (uint8_t)(1u << hx_random(w, 8));
+		break;
+	case HX_MARK:
+		wire_set_ce(frame + w->log[w->n_log - 1].pkt.l3_off, w->log[w->n_log - 1].pkt.l3_version);
 		break;
 	case HX_PASS:
 		break;
@@ -475,6 +480,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
 		.srq = s->w->o.type != TP_QPT_XRC_INI ? s->srq.srq : NULL,
+		.shaper = s->shaper,
 		.cookie = q,
 	};
 
@@ -517,6 +523,7 @@ static void make_side(struct hx_world *w, int i)
 		.window_pkts = w->o.window,
 		.max_held = w->o.held,
 		.move_on_timeout = w->o.move,
+		.cnp = w->o.cnp,
 		.seed = 1 + (uint64_t)i,
 	};
 	const uint32_t qpn = w->o.qpn[i];
@@ -545,6 +552,8 @@ static void make_side(struct hx_world *w, int i)
 	make_ah(s);
 	if (w->o.srq)
 		make_srq(s, mr);
+	if (w->o.shaped && i == 0)
+		assert_int_equal(tp_shaper_create(s->tp, 0, &s->shaper), 0);
 	for (uint32_t q = 0; q < w->o.n_qps; q++)
 		make_qp(s, &s->qps[q]);
 }

@@ -39,7 +39,7 @@
 
 struct hx_world;
 
-enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE };
+enum hx_fate { HX_PASS, HX_LOSE, HX_REPEAT, HX_DELAY, HX_DAMAGE, HX_MARK };
 /* Decides what becomes of the n-th frame (from 0) that side `from` emits. */
 typedef enum hx_fate (*hx_script)(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt);
 
@@ -70,6 +70,8 @@ struct hx_options {
 	enum path_sched_kind sched;
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency */
+	struct tp_cnp_config cnp;
+	bool shaped;                /* the queue pairs of side 0 share a shaper, without a limit at first */
 	uint64_t seed;              /* 0: no random faults */
 	uint32_t lose, repeat, delay, damage;                   /* per mille, with seed */
 };
@@ -104,6 +106,7 @@ struct hx_side {
 	struct hx_world *w;
 	struct tp *tp;
 	struct hx_srq srq;
+	struct tp_shaper *shaper;
 	struct hx_qp qps[HX_QPS];
 	struct hx_cq send_cq, recv_cq;
 	uint8_t *mem;

@@ -11,7 +11,7 @@
 #define DST   (HX_MEM_BYTES / 2)
 #define US    1000u
 
-static struct hx_world *make_with(struct hx_options o, hx_script script)
+static inline struct hx_world *make_with(struct hx_options o, hx_script script)
 {
 	struct hx_world *w;
 
@@ -35,7 +35,7 @@ static inline struct hx_world *make(hx_script script)
 }
 
 /* hx_run() stops the clock when nothing is left to do. */
-static void pass_time(struct hx_world *w, uint64_t ns)
+static inline void pass_time(struct hx_world *w, uint64_t ns)
 {
 	uint64_t end_ns = w->now_ns + ns;
 
@@ -43,12 +43,12 @@ static void pass_time(struct hx_world *w, uint64_t ns)
 	w->now_ns = RTE_MAX(w->now_ns, end_ns);
 }
 
-static const struct tp_counters *counters(const struct hx_world *w, int side)
+static inline const struct tp_counters *counters(const struct hx_world *w, int side)
 {
 	return tp_counters(w->side[side].tp);
 }
 
-static void expect_written(struct hx_world *w, uint64_t id, uint32_t bytes)
+static inline void expect_written(struct hx_world *w, uint64_t id, uint32_t bytes)
 {
 	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
 	assert_memory_equal(w->side[1].mem + DST, w->side[0].mem, bytes);

@@ -199,7 +199,7 @@ static void test_strangers(void **state)
 		assert_int_equal(dropped(w, BASE_DROP_QP_TYPE), 1);
 		pkt.opcode = WIRE_CNP;
 		hx_inject_raw(w, 1, pkt, &peer.av.net, bytes, 16);
-		assert_int_equal(dropped(w, BASE_DROP_UNSUPPORTED), 1);
+		assert_int_equal(dropped(w, BASE_DROP_QP_ADDRESS), 2);
 		hx_free(w);
 	}
 }

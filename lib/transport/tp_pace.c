@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tp_pace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BURST_PACKETS 2u
+#define BURST_NS      8000u   /* two slots of the timing wheel: a timer may be one late */
+#define HEADER_BYTES  ((uint32_t)WIRE_MAX_HDR_BYTES)
+#define BITS          8u
+
+static uint32_t packet_bytes(uint32_t mtu)
+{
+	return mtu + HEADER_BYTES;
+}
+
+static uint32_t burst_bytes(uint64_t rate_bps, uint32_t mtu)
+{
+	uint64_t bytes = (uint64_t)((unsigned __int128)rate_bps * BURST_NS / BITS / NS_PER_S);
+
+	return (uint32_t)bytes + BURST_PACKETS * packet_bytes(mtu);
+}
+
+/* ---- shared ---- */
+
+/* All that wait take their turns in the order in which they began to wait; for whom it is not enough waits again,
+ * before those that have had a turn. */
+static void shaper_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	struct tp_shaper *s = arg;
+	struct tp_qp *qp;
+
+	(void)timer;
+	(void)now_ns;
+	while ((qp = TAILQ_FIRST(&s->waiting)) != NULL) {
+		TAILQ_REMOVE(&s->waiting, qp, pace.link);
+		qp->pace.waits = false;
+		tp_activate(qp);
+	}
+}
+
+int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **out)
+{
+	struct tp_shaper *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return -ENOMEM;
+	TAILQ_INIT(&s->waiting);
+	base_timer_init(&s->timer, shaper_fired, s);
+	LIST_INSERT_HEAD(&tp->shapers, s, link);
+	tp_shaper_set(tp, s, rate_bps);
+	*out = s;
+	return 0;
+}
+
+void tp_shaper_set(struct tp *tp, struct tp_shaper *s, uint64_t rate_bps)
+{
+	qos_bucket_set(&s->bucket, rate_bps, burst_bytes(rate_bps, TP_MAX_MTU));
+	/* Those that wait find out what the new rate says. */
+	if (!TAILQ_EMPTY(&s->waiting))
+		base_timer_start(&tp->wheel, &s->timer, tp->now_ns);
+}
+
+int tp_shaper_destroy(struct tp *tp, struct tp_shaper *s)
+{
+	if (s->n_qps != 0)
+		return -EBUSY;
+	base_timer_stop(&tp->wheel, &s->timer);
+	LIST_REMOVE(s, link);
+	free(s);
+	return 0;
+}
+
+static void wait_for_shaper(struct tp_qp *qp, struct tp_shaper *s)
+{
+	TAILQ_INSERT_TAIL(&s->waiting, qp, pace.link);
+	qp->pace.waits = true;
+	if (!s->timer.armed)
+		base_timer_start(&qp->tp->wheel, &s->timer, qos_bucket_ready_ns(&s->bucket));
+}
+
+/* ---- its own ---- */
+
+static void own_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
+{
+	(void)timer;
+	(void)now_ns;
+	tp_activate(arg);
+}
+
+void tp_pace_init(struct tp_qp *qp)
+{
+	base_timer_init(&qp->pace.timer, own_fired, qp);
+}
+
+void tp_pace_stop(struct tp_qp *qp)
+{
+	base_timer_stop(&qp->tp->wheel, &qp->pace.timer);
+	if (!qp->pace.waits)
+		return;
+	qp->pace.waits = false;
+	TAILQ_REMOVE(&qp->init.shaper->waiting, qp, pace.link);
+}
+
+static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
+{
+	if (rate_bps == qp->pace.rate_bps || qp->mtu == 0)
+		return;
+	qp->pace.rate_bps = rate_bps;
+	qos_bucket_set(&qp->pace.bucket, rate_bps, burst_bytes(rate_bps, qp->mtu));
+}
+
+void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps)
+{
+	(void)tp;
+	qp->pace.limit_bps = rate_bps;
+	/* If it waits by a lower rate, it need not any more. */
+	base_timer_stop(&qp->tp->wheel, &qp->pace.timer);
+	tp_activate(qp);
+}
+
+uint32_t tp_pace_budget(struct tp_qp *qp, uint32_t max)
+{
+	struct tp_shaper *s = qp->init.shaper;
+	uint64_t now_ns = qp->tp->now_ns;
+	uint32_t bytes;
+
+	apply_rate(qp, qp->pace.limit_bps);
+	if (!qos_bucket_limits(&qp->pace.bucket) && s == NULL)
+		return max;
+	if (qp->pace.waits)
+		return 0;
+	if (!qos_bucket_ready(&qp->pace.bucket, now_ns)) {
+		base_timer_start(&qp->tp->wheel, &qp->pace.timer, qos_bucket_ready_ns(&qp->pace.bucket));
+		return 0;
+	}
+	if (s != NULL && !qos_bucket_ready(&s->bucket, now_ns)) {
+		wait_for_shaper(qp, s);
+		return 0;
+	}
+	bytes = qos_bucket_bytes(&qp->pace.bucket, now_ns);
+	if (s != NULL)
+		bytes = tp_min(bytes, qos_bucket_bytes(&s->bucket, now_ns));
+	return tp_min(max, bytes / packet_bytes(qp->mtu) + 1);
+}
+
+void tp_pace_sent(struct tp_qp *qp, uint64_t bytes)
+{
+	qos_bucket_take(&qp->pace.bucket, (uint32_t)bytes, qp->tp->now_ns);
+	if (qp->init.shaper != NULL)
+		qos_bucket_take(&qp->init.shaper->bucket, (uint32_t)bytes, qp->tp->now_ns);
+}
