@@ -41,6 +41,7 @@ struct tp_av {
 	uint8_t tos;
 	uint8_t ttl;
 	uint16_t udp_sport;
+	struct tp_shaper *channel; /* that connected queue pairs share with others that go the same way; NULL: none */
 	void *link;               /* the environment's: next hop, port */
 };
 
@@ -225,6 +226,8 @@ struct tp_shaper;
  * ICRC, 0: no limit, else within QOS_MIN_RATE_BPS and QOS_MAX_RATE_BPS. Acknowledgements are not held up. -ENOMEM. */
 int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **shaper);
 void tp_shaper_set(struct tp *tp, struct tp_shaper *shaper, uint64_t rate_bps);
+/* While it is closed, they send nothing but acknowledgements: what takes their packets has no room. */
+void tp_shaper_close(struct tp *tp, struct tp_shaper *shaper, bool closed);
 /* -EBUSY: queue pairs use it. */
 int tp_shaper_destroy(struct tp *tp, struct tp_shaper *shaper);
 

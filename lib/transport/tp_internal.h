@@ -194,7 +194,8 @@ struct tp_pace {
 	uint64_t limit_bps;      /* its client's; 0: none */
 	uint64_t rate_bps;       /* of the bucket */
 	struct base_timer timer;
-	bool waits;              /* for its shaper */
+	struct tp_shaper *channel; /* of its address vector, counted there */
+	struct tp_shaper *waits; /* for that one */
 	TAILQ_ENTRY(tp_qp) link;
 };
 
@@ -204,6 +205,7 @@ struct tp_shaper {
 	struct base_timer timer;
 	struct tp_qp_list waiting; /* for it, longest first */
 	uint32_t n_qps;
+	bool closed;
 };
 
 LIST_HEAD(tp_shaper_list, tp_shaper);

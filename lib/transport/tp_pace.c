@@ -25,18 +25,25 @@ static uint32_t burst_bytes(uint64_t rate_bps, uint32_t mtu)
 
 /* All that wait take their turns in the order in which they began to wait; for whom it is not enough waits again,
  * before those that have had a turn. */
+static void wake_all(struct tp_shaper *s)
+{
+	struct tp_qp *qp;
+
+	while ((qp = TAILQ_FIRST(&s->waiting)) != NULL) {
+		TAILQ_REMOVE(&s->waiting, qp, pace.link);
+		qp->pace.waits = NULL;
+		tp_activate(qp);
+	}
+}
+
 static void shaper_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 {
 	struct tp_shaper *s = arg;
-	struct tp_qp *qp;
 
 	(void)timer;
 	(void)now_ns;
-	while ((qp = TAILQ_FIRST(&s->waiting)) != NULL) {
-		TAILQ_REMOVE(&s->waiting, qp, pace.link);
-		qp->pace.waits = false;
-		tp_activate(qp);
-	}
+	if (!s->closed)
+		wake_all(s);
 }
 
 int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **out)
@@ -61,6 +68,14 @@ void tp_shaper_set(struct tp *tp, struct tp_shaper *s, uint64_t rate_bps)
 		base_timer_start(&tp->wheel, &s->timer, tp->now_ns);
 }
 
+void tp_shaper_close(struct tp *tp, struct tp_shaper *s, bool closed)
+{
+	(void)tp;
+	s->closed = closed;
+	if (!closed)
+		wake_all(s);
+}
+
 int tp_shaper_destroy(struct tp *tp, struct tp_shaper *s)
 {
 	if (s->n_qps != 0)
@@ -71,12 +86,16 @@ int tp_shaper_destroy(struct tp *tp, struct tp_shaper *s)
 	return 0;
 }
 
-static void wait_for_shaper(struct tp_qp *qp, struct tp_shaper *s)
+/* Whether s lets qp send now; else it waits there. */
+static bool lets(struct tp_qp *qp, struct tp_shaper *s)
 {
+	if (s == NULL || (!s->closed && qos_bucket_ready(&s->bucket, qp->tp->now_ns)))
+		return true;
 	TAILQ_INSERT_TAIL(&s->waiting, qp, pace.link);
-	qp->pace.waits = true;
-	if (!s->timer.armed)
+	qp->pace.waits = s;
+	if (!s->closed && !s->timer.armed)
 		base_timer_start(&qp->tp->wheel, &s->timer, qos_bucket_ready_ns(&s->bucket));
+	return false;
 }
 
 /* ---- its own ---- */
@@ -96,10 +115,26 @@ void tp_pace_init(struct tp_qp *qp)
 void tp_pace_stop(struct tp_qp *qp)
 {
 	base_timer_stop(&qp->tp->wheel, &qp->pace.timer);
-	if (!qp->pace.waits)
+	if (qp->pace.waits == NULL)
 		return;
-	qp->pace.waits = false;
-	TAILQ_REMOVE(&qp->init.shaper->waiting, qp, pace.link);
+	TAILQ_REMOVE(&qp->pace.waits->waiting, qp, pace.link);
+	qp->pace.waits = NULL;
+}
+
+void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel)
+{
+	if (channel == qp->pace.channel)
+		return;
+	/* It may be that one that it waits for. */
+	if (qp->pace.waits != NULL) {
+		tp_pace_stop(qp);
+		tp_activate(qp);
+	}
+	if (qp->pace.channel != NULL)
+		qp->pace.channel->n_qps--;
+	if (channel != NULL)
+		channel->n_qps++;
+	qp->pace.channel = channel;
 }
 
 static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
@@ -121,32 +156,36 @@ void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps)
 
 uint32_t tp_pace_budget(struct tp_qp *qp, uint32_t max)
 {
-	struct tp_shaper *s = qp->init.shaper;
+	struct tp_shaper *client = qp->init.shaper, *channel = qp->pace.channel;
 	uint64_t now_ns = qp->tp->now_ns;
 	uint32_t bytes;
 
 	apply_rate(qp, qp->pace.limit_bps);
-	if (!qos_bucket_limits(&qp->pace.bucket) && s == NULL)
+	if (!qos_bucket_limits(&qp->pace.bucket) && client == NULL && channel == NULL)
 		return max;
-	if (qp->pace.waits)
+	if (qp->pace.waits != NULL)
 		return 0;
 	if (!qos_bucket_ready(&qp->pace.bucket, now_ns)) {
 		base_timer_start(&qp->tp->wheel, &qp->pace.timer, qos_bucket_ready_ns(&qp->pace.bucket));
 		return 0;
 	}
-	if (s != NULL && !qos_bucket_ready(&s->bucket, now_ns)) {
-		wait_for_shaper(qp, s);
+	if (!lets(qp, client) || !lets(qp, channel))
 		return 0;
-	}
 	bytes = qos_bucket_bytes(&qp->pace.bucket, now_ns);
-	if (s != NULL)
-		bytes = tp_min(bytes, qos_bucket_bytes(&s->bucket, now_ns));
+	if (client != NULL)
+		bytes = tp_min(bytes, qos_bucket_bytes(&client->bucket, now_ns));
+	if (channel != NULL)
+		bytes = tp_min(bytes, qos_bucket_bytes(&channel->bucket, now_ns));
 	return tp_min(max, bytes / packet_bytes(qp->mtu) + 1);
 }
 
 void tp_pace_sent(struct tp_qp *qp, uint64_t bytes)
 {
-	qos_bucket_take(&qp->pace.bucket, (uint32_t)bytes, qp->tp->now_ns);
+	uint64_t now_ns = qp->tp->now_ns;
+
+	qos_bucket_take(&qp->pace.bucket, (uint32_t)bytes, now_ns);
 	if (qp->init.shaper != NULL)
-		qos_bucket_take(&qp->init.shaper->bucket, (uint32_t)bytes, qp->tp->now_ns);
+		qos_bucket_take(&qp->init.shaper->bucket, (uint32_t)bytes, now_ns);
+	if (qp->pace.channel != NULL)
+		qos_bucket_take(&qp->pace.channel->bucket, (uint32_t)bytes, now_ns);
 }

@@ -10,6 +10,8 @@
 #include "tp_internal.h"
 
 void tp_pace_init(struct tp_qp *qp);
+/* Its address vector is set: from now on it shares that one's channel. */
+void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel);
 /* Waits for nothing any more. */
 void tp_pace_stop(struct tp_qp *qp);
 /* Packets of at most max that may be sent now; 0: it waits for its time. */

@@ -177,6 +177,7 @@ void tp_qp_clear(struct tp_qp *qp)
 	qp->mtu = 0;
 	qp->comm_est = false;
 	tp_pace_stop(qp);
+	tp_pace_join(qp, NULL);
 	tp_recovery_reset(qp);
 	tp_req_reset(qp);
 	tp_resp_reset(qp);
@@ -285,6 +286,8 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 	if (qp->attr.state == TP_QPS_ERR)
 		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
+	if ((mask & TP_QP_AV) != 0 && qp->type->connected)
+		tp_pace_join(qp, attr->av.channel);
 	if ((mask & TP_QP_EXT) != 0 && attr->ext != 0)
 		tp_ext_planes(qp, attr);
 	else if ((mask & TP_QP_AV) != 0 && qp->ext != NULL)

@@ -80,6 +80,7 @@ struct hx_options {
 struct hx_qp {
 	struct hx_side *side;
 	struct tp_qp *qp;
+	struct tp_shaper *channel;  /* of its address vector */
 	uint32_t qpn;
 	uint8_t (*sq)[HX_SLOT_BYTES];
 	uint8_t (*rq)[HX_SLOT_BYTES];
