@@ -31,7 +31,7 @@ static bool peer_ready(struct tp *tp, const struct wire_addr *addr)
 	return true;
 }
 
-static void send(struct tp_qp *qp, const struct tp_av *av, uint8_t plane)
+static void notify(struct tp_qp *qp, const struct tp_av *av, uint8_t plane)
 {
 	static const uint8_t reserved[CNP_PAYLOAD_BYTES];
 	struct rte_mbuf *m = tp_pkt_begin_to(qp, av, WIRE_CNP, 0);
@@ -63,7 +63,7 @@ void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 	if (!peer_ready(tp, &av->net.dst))
 		return;
 	qp->cnp_ns = tp->now_ns;
-	send(qp, av, pkt->plane);
+	notify(qp, av, pkt->plane);
 }
 
 void tp_cnp_rx(struct tp_qp *qp)
