@@ -4,6 +4,7 @@
 
 #include "config_schema.h"
 #include "net_memif.h"
+#include "wire_addr.h"
 
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
@@ -129,20 +130,9 @@ void config_check_port(struct config_reader *reader, const struct config_port *c
 		config_error(reader, &port->at, "ports[%u].device: \"%s\" %s", p, mine, msg);
 }
 
-static bool is_v4(const struct wire_addr *addr)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(addr->b, prefix, sizeof(prefix)) == 0;
-}
-
 static bool in_prefix(const struct config_prefix *prefix, const struct wire_addr *addr)
 {
-	uint32_t bits = prefix->len + (is_v4(&prefix->addr) ? 96 : 0), bytes = bits / 8, rest = bits % 8;
-
-	if (memcmp(prefix->addr.b, addr->b, bytes) != 0)
-		return false;
-	return rest == 0 || ((prefix->addr.b[bytes] ^ addr->b[bytes]) >> (8 - rest)) == 0;
+	return wire_addr_same_network(&prefix->addr, addr, wire_addr_prefix(&prefix->addr, prefix->len));
 }
 
 static void check_gateway(struct config_reader *reader, uint32_t d, const char *key, const struct wire_addr *gateway)
@@ -193,15 +183,8 @@ static void check_addrs(struct config_reader *reader, uint32_t d)
 
 static bool same_host(const struct config_prefix *a, const struct config_prefix *b)
 {
-	uint32_t bits = a->len + (is_v4(&a->addr) ? 96 : 0);
-
-	if (a->len != b->len || is_v4(&a->addr) != is_v4(&b->addr))
-		return false;
-	for (uint32_t i = bits; i < 128; i++) {
-		if (((a->addr.b[i / 8] ^ b->addr.b[i / 8]) >> (7 - i % 8) & 1) != 0)
-			return false;
-	}
-	return true;
+	return a->len == b->len && wire_addr_is_v4(&a->addr) == wire_addr_is_v4(&b->addr) &&
+		wire_addr_same_host(&a->addr, &b->addr, wire_addr_prefix(&a->addr, a->len));
 }
 
 static void check_plane_addr(struct config_reader *reader, uint32_t d, uint32_t p, uint32_t i)

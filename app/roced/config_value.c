@@ -8,6 +8,7 @@
 
 #include "config_schema.h"
 #include "path_sched.h"
+#include "wire_addr.h"
 
 #define MAX_CPU 1023
 
@@ -43,19 +44,12 @@ static bool parse_addr4(const char *text, struct wire_addr *addr)
 	return inet_pton(AF_INET, text, &addr->b[12]) == 1;
 }
 
-static bool is_v4(const struct wire_addr *addr)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(addr->b, prefix, sizeof(prefix)) == 0;
-}
-
 /* Whether an address can be a host's own: not unspecified, loopback, multicast or broadcast. */
 static bool is_host_addr(const struct wire_addr *addr)
 {
 	static const struct wire_addr any, loop6 = {.b = {[15] = 1}};
 
-	if (is_v4(addr))
+	if (wire_addr_is_v4(addr))
 		return addr->b[12] != 0 && addr->b[12] != 127 && addr->b[12] < 224;
 	return addr->b[0] != 0xff && memcmp(addr, &any, 16) != 0 && memcmp(addr, &loop6, 16) != 0;
 }
@@ -80,7 +74,7 @@ static bool is_network_or_broadcast(const struct config_prefix *prefix)
 {
 	uint32_t addr, host;
 
-	if (!is_v4(&prefix->addr) || prefix->len > 30)
+	if (!wire_addr_is_v4(&prefix->addr) || prefix->len > 30)
 		return false;
 	memcpy(&addr, &prefix->addr.b[12], sizeof(addr));
 	host = ntohl(addr) & (UINT32_MAX >> prefix->len);
@@ -113,7 +107,7 @@ static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 	if (parse_addr4(buf, &prefix->addr)) {
 		prefix->len = 24;
 		max = 32;
-	} else if (inet_pton(AF_INET6, buf, prefix->addr.b) == 1 && !is_v4(&prefix->addr)) {
+	} else if (inet_pton(AF_INET6, buf, prefix->addr.b) == 1 && !wire_addr_is_v4(&prefix->addr)) {
 		prefix->len = 64;
 		max = 128;
 	} else {
@@ -129,13 +123,9 @@ static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 
 static bool has_host_bits(const struct config_prefix *network)
 {
-	uint32_t bits = network->len + (is_v4(&network->addr) ? 96 : 0);
+	static const struct wire_addr none;
 
-	for (uint32_t i = bits; i < 128; i++) {
-		if ((network->addr.b[i / 8] >> (7 - i % 8) & 1) != 0)
-			return true;
-	}
-	return false;
+	return !wire_addr_same_host(&none, &network->addr, wire_addr_prefix(&network->addr, network->len));
 }
 
 /* Without a length it is one host. */
@@ -153,7 +143,7 @@ static const char *parse_network(const char *text, struct config_prefix *network
 		*slash++ = '\0';
 	if (parse_addr4(buf, &network->addr))
 		max = 32;
-	else if (inet_pton(AF_INET6, buf, network->addr.b) == 1 && !is_v4(&network->addr))
+	else if (inet_pton(AF_INET6, buf, network->addr.b) == 1 && !wire_addr_is_v4(&network->addr))
 		max = 128;
 	else
 		return want;

@@ -41,7 +41,7 @@ static void add_addr(struct port *port, uint32_t d, const struct vd_gid *gid, co
 	struct port_addr *entry = &port->addrs[port->n_addrs++];
 
 	entry->addr = gid->addr;
-	entry->prefix_len = gid->prefix_len + (wire_addr_is_v4(&gid->addr) ? 96 : 0);
+	entry->prefix_len = wire_addr_prefix(&gid->addr, gid->prefix_len);
 	entry->device = d;
 	memcpy(entry->mac, mac, sizeof(entry->mac));
 	entry->has_vlan = has_vlan;

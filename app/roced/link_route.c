@@ -3,16 +3,8 @@
 #include <string.h>
 
 #include "link_route.h"
+#include "wire_addr.h"
 #include "wire_arp_nd.h"
-
-static bool same_prefix(const struct wire_addr *a, const struct wire_addr *b, uint32_t bits)
-{
-	uint32_t bytes = bits / 8, rest = bits % 8;
-
-	if (memcmp(a->b, b->b, bytes) != 0)
-		return false;
-	return rest == 0 || ((a->b[bytes] ^ b->b[bytes]) >> (8 - rest)) == 0;
-}
 
 static bool is_link_scope(const struct wire_addr *addr)
 {
@@ -45,7 +37,7 @@ int link_next_hop(const struct roced *roced, const struct port *port, uint32_t d
 		const struct port_addr *addr = &port->addrs[i];
 
 		if (addr->device == device && wire_addr_is_v4(&addr->addr) == v4 &&
-			same_prefix(&addr->addr, dst, addr->prefix_len))
+			wire_addr_same_network(&addr->addr, dst, addr->prefix_len))
 			return 0;
 	}
 	if (v4 ? !dev->has_gw4 : !dev->has_gw6)

@@ -40,7 +40,7 @@ struct tp_av {
 	uint8_t l3_version;
 	uint8_t tos;
 	uint8_t ttl;
-	uint16_t udp_sport;
+	uint16_t udp_sport;       /* 0xc000 or above */
 	struct tp_shaper *channel; /* that connected queue pairs share with others that go the same way; NULL: none */
 	void *link;               /* the environment's: next hop, port */
 };
@@ -329,7 +329,7 @@ void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps);
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
 /* What is known of the paths of a queue pair with TP_EXT_SACK. */
 struct tp_path {
-	uint16_t udp_sport;
+	uint16_t udp_sport;       /* 0xc000 or above */
 	uint64_t sent;            /* packets of requests, since the queue pair went to RTR */
 	struct path_sched_stats stats;
 };

@@ -51,7 +51,7 @@ static void route(struct tp_qp *qp, struct wire_pkt *pkt)
 	if (qp->ext != NULL)
 		tp_ev_route_answer(qp->ext, pkt);
 	else
-		pkt->udp_sport = tp_moved_port(qp->attr.av.udp_sport, qp->resp.moves);
+		pkt->udp_sport = tp_port_of(qp->attr.av.udp_sport, qp->resp.moves);
 }
 
 static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Entropy values and UDP source ports. EV i has port 0xc000 plus (first port + 257 i) modulo 2^14: up to 64 EVs have
- * as many ports, which differ in the bits that hashes look at, and the way back is a multiplication, for (1 + 2^8)
- * (1 - 2^8) is 1 modulo 2^14. EV 0 has the port that the queue pair has without EVs.
- */
+/* Entropy values (EVs): which one a packet takes, and what acknowledgements tell of them. */
 #include "tp_ext.h"
 #include "tp_recovery.h"
 
-#define PORT_BASE    0xc000u
-#define PORT_MASK    0x3fffu
-#define STRIDE       257u
-#define STRIDE_BACK  (PORT_MASK + 1 - 255u)
 #define PICK_TRIES   4u
 #define SLOW_NS      10000000u
 #define SLOW_RTTS    100u
 
 uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev)
 {
-	return (uint16_t)(PORT_BASE | ((x->port0 + ev * STRIDE) & PORT_MASK));
+	return tp_port_of(x->port0, ev);
 }
 
 void tp_ev_route(const struct tp_ext *x, struct wire_pkt *pkt, uint8_t ev)
@@ -28,9 +20,9 @@ void tp_ev_route(const struct tp_ext *x, struct wire_pkt *pkt, uint8_t ev)
 
 uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port)
 {
-	uint32_t ev = ((port - x->port0) * STRIDE_BACK) & PORT_MASK;
+	uint32_t ev = tp_port_ev(x->port0, port);
 
-	return port >= PORT_BASE && ev < x->sched.config->n_evs ? (uint8_t)ev : PATH_SCHED_NO_EV;
+	return ev < x->sched.config->n_evs ? (uint8_t)ev : PATH_SCHED_NO_EV;
 }
 
 uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but)

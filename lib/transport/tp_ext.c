@@ -7,8 +7,6 @@
 
 #include "tp_hold.h"
 
-#define EPHEMERAL_MASK 0x3fff
-
 int tp_ext_init(struct tp_qp *qp)
 {
 	if (qp->init.ext == 0)
@@ -47,7 +45,7 @@ void tp_ext_start(struct tp_qp *qp)
 	const struct path_sched_config *sched = qp->attr.sched != NULL ? qp->attr.sched : &qp->tp->sched;
 
 	path_sched_init(&x->sched, sched, seed_of(qp));
-	x->port0 = qp->attr.av.udp_sport & EPHEMERAL_MASK;
+	x->port0 = qp->attr.av.udp_sport;
 	x->answer_ev = x->rx_plane = 0;
 	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
 	x->slow_until_ns = 0;

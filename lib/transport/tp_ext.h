@@ -24,6 +24,9 @@
 
 enum tp_sr_state { TP_SR_IDLE, TP_SR_SENT, TP_SR_LOST };
 
+/* What a packet may be in. ALL: SENT, by time of sending, or LOST, to be sent again; ON_EV: SENT, the same on its EV. */
+enum tp_sr_lists { TP_SR_ALL, TP_SR_ON_EV, TP_SR_LISTS };
+
 /* The latest packet with a PSN; its place in the ring is the PSN's lower bits. What it says of an idle one, which has
  * arrived or never was, is still true. */
 struct tp_sr_pkt {
@@ -32,8 +35,9 @@ struct tp_sr_pkt {
 	uint32_t psn;
 	uint32_t seq;            /* number of the sending, of all of the queue pair */
 	uint32_t wr;             /* work request, as tp_req.head counts */
-	uint16_t next, prev;     /* SENT: by time of sending; LOST: to be sent again */
-	uint16_t ev_next, ev_prev; /* SENT: the same on its EV */
+	struct {
+		uint16_t next, prev;
+	} in[TP_SR_LISTS];
 	uint16_t n_psn;          /* PSNs it takes or asks for */
 	uint8_t ev, state;
 	uint8_t first_ev;
@@ -59,7 +63,7 @@ struct tp_ext {
 
 	/* paths */
 	struct path_sched sched;
-	uint16_t port0;          /* of EV 0, its lower 14 bits */
+	uint16_t port0;          /* of EV 0 */
 	uint8_t n_planes;        /* beyond the queue pair's own address vector */
 	struct tp_av plane[TP_MAX_PLANES - 1];
 	uint8_t answer_ev;       /* of the latest answer */

@@ -110,7 +110,7 @@ struct tp_req {
 	bool gap_taken;
 	uint8_t retry_left, rnr_left;
 	uint8_t timeouts;        /* of the ACK timer in a row */
-	uint8_t moves;           /* to other UDP source ports: tp_moved_port() */
+	uint8_t moves;           /* to other UDP source ports: tp_port_of() */
 	bool rnr_wait;
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
@@ -493,10 +493,24 @@ void tp_uc_gave_up(struct tp_qp *qp);
 uint32_t tp_ud_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
 void tp_ud_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 
-/* The UDP source port after so many moves of a queue pair; like those of entropy values (tp_ev.c). */
-static inline uint16_t tp_moved_port(uint16_t port, uint8_t moves)
+/*
+ * Entropy values and UDP source ports: EV i has the i-th port after the first one, 257 apart, of the 2^14 ports from
+ * 0xc000 on. Up to 64 EVs have as many ports, which differ in the bits that hashes look at, and the way back is a
+ * multiplication, for (1 + 2^8)(1 - 2^8) is 1 modulo 2^14. EV 0 has the port that the queue pair has without EVs.
+ */
+#define TP_PORT_BASE   0xc000u
+#define TP_PORT_MASK   0x3fffu
+#define TP_PORT_STRIDE 257u
+
+static inline uint16_t tp_port_of(uint16_t first, uint8_t ev)
 {
-	return moves == 0 ? port : (uint16_t)(0xc000u | ((port + moves * 257u) & 0x3fffu));
+	return (uint16_t)(TP_PORT_BASE | ((first + ev * TP_PORT_STRIDE) & TP_PORT_MASK));
+}
+
+/* The EV of a port; not below the number of EVs: it is of none. */
+static inline uint32_t tp_port_ev(uint16_t first, uint16_t port)
+{
+	return port < TP_PORT_BASE ? UINT32_MAX : ((port - first) * (TP_PORT_MASK + 1 - 255u)) & TP_PORT_MASK;
 }
 
 /* tp_answer.c */

@@ -291,7 +291,7 @@ static void choose_path(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 	if (qp->ext != NULL)
 		tp_sr_stamp(qp, pkt, end);
 	else
-		pkt->udp_sport = tp_moved_port(qp->attr.av.udp_sport, qp->req.moves);
+		pkt->udp_sport = tp_port_of(qp->attr.av.udp_sport, qp->req.moves);
 }
 
 /* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for

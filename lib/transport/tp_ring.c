@@ -2,60 +2,29 @@
 /* The packets of a requester by PSN, and those that are on their way or lost as lists. */
 #include "tp_ext.h"
 
-static void push(struct tp_ext *x, struct tp_sr_list *list, uint16_t i)
+static void push(struct tp_ext *x, struct tp_sr_list *list, enum tp_sr_lists which, uint16_t i)
 {
-	struct tp_sr_pkt *e = &x->pkt[i];
-
-	e->next = TP_SR_NONE;
-	e->prev = list->tail;
+	x->pkt[i].in[which].next = TP_SR_NONE;
+	x->pkt[i].in[which].prev = list->tail;
 	if (list->tail != TP_SR_NONE)
-		x->pkt[list->tail].next = i;
+		x->pkt[list->tail].in[which].next = i;
 	else
 		list->head = i;
 	list->tail = i;
 }
 
-static void pull(struct tp_ext *x, struct tp_sr_list *list, uint16_t i)
+static void pull(struct tp_ext *x, struct tp_sr_list *list, enum tp_sr_lists which, uint16_t i)
 {
-	const struct tp_sr_pkt *e = &x->pkt[i];
+	uint16_t next = x->pkt[i].in[which].next, prev = x->pkt[i].in[which].prev;
 
-	if (e->prev != TP_SR_NONE)
-		x->pkt[e->prev].next = e->next;
+	if (prev != TP_SR_NONE)
+		x->pkt[prev].in[which].next = next;
 	else
-		list->head = e->next;
-	if (e->next != TP_SR_NONE)
-		x->pkt[e->next].prev = e->prev;
+		list->head = next;
+	if (next != TP_SR_NONE)
+		x->pkt[next].in[which].prev = prev;
 	else
-		list->tail = e->prev;
-}
-
-static void ev_push(struct tp_ext *x, uint16_t i)
-{
-	struct tp_sr_pkt *e = &x->pkt[i];
-	struct tp_sr_list *list = &x->on_ev[e->ev];
-
-	e->ev_next = TP_SR_NONE;
-	e->ev_prev = list->tail;
-	if (list->tail != TP_SR_NONE)
-		x->pkt[list->tail].ev_next = i;
-	else
-		list->head = i;
-	list->tail = i;
-}
-
-static void ev_pull(struct tp_ext *x, uint16_t i)
-{
-	const struct tp_sr_pkt *e = &x->pkt[i];
-	struct tp_sr_list *list = &x->on_ev[e->ev];
-
-	if (e->ev_prev != TP_SR_NONE)
-		x->pkt[e->ev_prev].ev_next = e->ev_next;
-	else
-		list->head = e->ev_next;
-	if (e->ev_next != TP_SR_NONE)
-		x->pkt[e->ev_next].ev_prev = e->ev_prev;
-	else
-		list->tail = e->ev_prev;
+		list->tail = prev;
 }
 
 void tp_ring_idle(struct tp_ext *x, uint16_t i)
@@ -63,11 +32,11 @@ void tp_ring_idle(struct tp_ext *x, uint16_t i)
 	struct tp_sr_pkt *e = &x->pkt[i];
 
 	if (e->state == TP_SR_SENT) {
-		pull(x, &x->sent, i);
-		ev_pull(x, i);
+		pull(x, &x->sent, TP_SR_ALL, i);
+		pull(x, &x->on_ev[e->ev], TP_SR_ON_EV, i);
 		x->n_sent--;
 	} else if (e->state == TP_SR_LOST) {
-		pull(x, &x->lost, i);
+		pull(x, &x->lost, TP_SR_ALL, i);
 		x->n_lost--;
 	}
 	e->state = TP_SR_IDLE;
@@ -78,8 +47,8 @@ void tp_ring_sent(struct tp_ext *x, uint16_t i)
 {
 	x->pkt[i].state = TP_SR_SENT;
 	x->open[i / 64] |= (uint64_t)1 << i % 64;
-	push(x, &x->sent, i);
-	ev_push(x, i);
+	push(x, &x->sent, TP_SR_ALL, i);
+	push(x, &x->on_ev[x->pkt[i].ev], TP_SR_ON_EV, i);
 	x->n_sent++;
 }
 
@@ -88,7 +57,7 @@ void tp_ring_lost(struct tp_ext *x, uint16_t i)
 	tp_ring_idle(x, i);
 	x->pkt[i].state = TP_SR_LOST;
 	x->open[i / 64] |= (uint64_t)1 << i % 64;
-	push(x, &x->lost, i);
+	push(x, &x->lost, TP_SR_ALL, i);
 	x->n_lost++;
 	tp_activate(x->qp);
 }

@@ -77,7 +77,7 @@ uint32_t tp_sr_tx(struct tp_qp *qp, uint32_t budget, bool *more)
 		const struct tp_sr_pkt *e = &x->pkt[i];
 		const struct tp_swr *swr = tp_req_swr(qp, e->wr);
 
-		next = e->next;
+		next = e->in[TP_SR_ALL].next;
 		if (e->answers && tp_hold_has(&qp->req.hold, e->psn)) {
 			tp_ring_idle(x, i);
 			continue;
@@ -108,7 +108,7 @@ static const struct tp_sr_pkt *to_copy(struct tp_ext *x)
 {
 	uint16_t i = x->sent.tail;
 
-	for (uint32_t n = 0; i != TP_SR_NONE && n < PROBE_LOOK; n++, i = x->pkt[i].prev) {
+	for (uint32_t n = 0; i != TP_SR_NONE && n < PROBE_LOOK; n++, i = x->pkt[i].in[TP_SR_ALL].prev) {
 		if (!tp_req_swr(x->qp, x->pkt[i].wr)->answered)
 			return &x->pkt[i];
 	}
@@ -170,7 +170,7 @@ static void detect_on(struct tp_ext *x, uint8_t ev)
 	uint16_t next;
 
 	for (uint16_t i = x->on_ev[ev].head; i != TP_SR_NONE; i = next) {
-		next = x->pkt[i].ev_next;
+		next = x->pkt[i].in[TP_SR_ON_EV].next;
 		if (x->pkt[i].passed < PASSED_LOST)
 			return;
 		lost_on_way(x, i);
@@ -189,7 +189,7 @@ void tp_sr_detect(struct tp_ext *x)
 	for (uint32_t n = 0; i != TP_SR_NONE && n < DETECT_MOST; n++, i = next) {
 		const struct tp_sr_pkt *e = &x->pkt[i];
 
-		next = e->next;
+		next = e->in[TP_SR_ALL].next;
 		/* Those after it were sent later, and are passed by fewer. */
 		if (tp_sr_passed(x, e) < TP_SR_PASSED || now_ns - e->sent_ns < x->srtt_ns)
 			return;
@@ -211,7 +211,7 @@ static void pass(struct tp_ext *x, uint16_t i)
 {
 	uint8_t ev = x->pkt[i].ev;
 
-	for (uint16_t k = x->on_ev[ev].head; k != i; k = x->pkt[k].ev_next) {
+	for (uint16_t k = x->on_ev[ev].head; k != i; k = x->pkt[k].in[TP_SR_ON_EV].next) {
 		if (++x->pkt[k].passed >= PASSED_LOST) {
 			x->pkt[k].passed = PASSED_LOST;
 			x->suspects |= (uint64_t)1 << ev;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire_addr.h"
 #include "wire_frame.h"
 
 /* Longest frame a wire_nd_build_... function writes: Ethernet + VLAN + IPv6 + 32, or ARP padded to 60 + VLAN. */
@@ -86,14 +87,6 @@ void wire_nd_echo_reply(uint8_t *frame, const struct wire_pkt *pkt, const struct
  * with wire_csum_fold(), which also complements. */
 uint32_t wire_csum_add(uint32_t sum, const void *data, size_t n);
 uint16_t wire_csum_fold(uint32_t sum);
-
-/* Whether addr is IPv4 (::ffff:a.b.c.d). */
-static inline bool wire_addr_is_v4(const struct wire_addr *addr)
-{
-	static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return !__builtin_memcmp(addr->b, prefix, sizeof(prefix));
-}
 
 /* Link address of a multicast or broadcast IP address; false when addr is unicast. */
 bool wire_mcast_mac(const struct wire_addr *addr, uint8_t mac[6]);

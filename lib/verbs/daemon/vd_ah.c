@@ -14,7 +14,7 @@ int vd_av_check(const struct vd_device *device, const struct vc_av *av, struct w
 		return -EINVAL;
 	*src = device->gids[av->sgid_index].addr;
 	memcpy(dst->b, av->dgid, sizeof(dst->b));
-	if (vd_addr_is_zero(dst) || vd_addr_is_v4(src) != vd_addr_is_v4(dst))
+	if (vd_addr_is_zero(dst) || wire_addr_is_v4(src) != wire_addr_is_v4(dst))
 		return -EINVAL;
 	return 0;
 }
@@ -43,7 +43,7 @@ void vd_av_build(const struct vd_device *device, const struct vc_av *av, uint32_
 	memcpy(out->net.smac, device->mac, sizeof(out->net.smac));
 	out->net.vlan_tci = device->vlan_tci;
 	out->net.has_vlan = device->has_vlan;
-	out->l3_version = vd_addr_is_v4(&out->net.dst) ? 4 : 6;
+	out->l3_version = wire_addr_is_v4(&out->net.dst) ? 4 : 6;
 	out->tos = av->traffic_class;
 	/* Applications leave 0 or 1 there, made for InfiniBand; Linux puts the route's hop limit in
 	 * its place. */

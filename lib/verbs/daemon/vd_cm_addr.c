@@ -61,7 +61,7 @@ static bool is_loopback(const struct wire_addr *addr)
 {
 	static const struct wire_addr loopback6 = {.b = {[15] = 1}};
 
-	return vd_addr_equal(addr, &loopback6) || (vd_addr_is_v4(addr) && addr->b[12] == 127);
+	return vd_addr_equal(addr, &loopback6) || (wire_addr_is_v4(addr) && addr->b[12] == 127);
 }
 
 void vd_cm_fill_addr(const struct vd_cm_id *id, struct vc_sockaddr *src, struct vc_sockaddr *dst,
@@ -271,10 +271,10 @@ static bool same_prefix(const struct wire_addr *a, const struct wire_addr *b, ui
 static uint32_t suits(
 	const struct vd_device *device, const struct vd_gid *gid, const struct wire_addr *dst)
 {
-	bool v4 = vd_addr_is_v4(dst);
+	bool v4 = wire_addr_is_v4(dst);
 	uint32_t bits;
 
-	if (vd_addr_is_zero(&gid->addr) || vd_addr_is_v4(&gid->addr) != v4)
+	if (vd_addr_is_zero(&gid->addr) || wire_addr_is_v4(&gid->addr) != v4)
 		return 0;
 	/* Which port a group is joined at is for the program to say; else the first one. */
 	if (vd_addr_is_group(dst))

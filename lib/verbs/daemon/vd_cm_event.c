@@ -193,7 +193,7 @@ static void fill_new_id(
 	id->src = ev->qp.path.local;
 	id->dst = ev->qp.path.remote;
 	id->has_dst = true;
-	id->family = vd_addr_is_v4(&id->src) ? AF_INET : AF_INET6;
+	id->family = wire_addr_is_v4(&id->src) ? AF_INET : AF_INET6;
 	id->src_port = listener->src_port;
 	id->dst_port = ev->hello.present ? ev->hello.src_port : 0;
 	id->rq_psn = (uint32_t)vd_random(vd) & VD_PSN_MASK;
@@ -228,7 +228,7 @@ static void connect_request(struct vd *vd, const struct cm_event *ev)
 
 	/* A listener on all IPv4 addresses (lib/cm has one for all addresses of any kind), or for the other
 	 * kind of service. */
-	if ((listener->family == AF_INET && !vd_addr_is_v4(&ev->qp.path.local)) ||
+	if ((listener->family == AF_INET && !wire_addr_is_v4(&ev->qp.path.local)) ||
 		vd_cm_is_datagram(listener) != datagram) {
 		refuse(vd, ev, CM_REJ_INVALID_SERVICE_ID);
 		return;

@@ -91,7 +91,7 @@ int vd_op_cm_join_mcast(
 		id->family != request->cm_mcast.addr.family)
 		return -EINVAL;
 	err = vd_cm_take_addr(&request->cm_mcast.addr, &addr, &port);
-	if (err == 0 && vd_addr_is_v4(&addr) != vd_addr_is_v4(&id->src))
+	if (err == 0 && wire_addr_is_v4(&addr) != wire_addr_is_v4(&id->src))
 		err = -EINVAL;
 	if (err == 0)
 		err = vd_cm_gid_index(id, &id->src, &event.av.sgid_index);

@@ -19,13 +19,6 @@ bool vd_addr_is_zero(const struct wire_addr *addr)
 	return memcmp(addr, &zero, sizeof(zero)) == 0;
 }
 
-bool vd_addr_is_v4(const struct wire_addr *addr)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(addr, mapped, sizeof(mapped)) == 0;
-}
-
 bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;

@@ -16,6 +16,7 @@
 #include <infiniband/verbs.h>
 
 #include "vd.h"
+#include "wire_addr.h"
 
 #define VD_DEFERRED  1 /* an operation's answer comes later, by vd_answer_send() */
 #define VD_REPLY_FDS 3
@@ -521,7 +522,6 @@ void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr 
 /* Code of the largest RDMA MTU of the port. */
 uint32_t vd_device_mtu(const struct vd_device *device);
 bool vd_addr_is_zero(const struct wire_addr *addr);
-bool vd_addr_is_v4(const struct wire_addr *addr);
 bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
 
 /* ---- vd_ah.c: address vectors ---- */

@@ -9,7 +9,7 @@
 
 bool vd_addr_is_group(const struct wire_addr *addr)
 {
-	return vd_addr_is_v4(addr) ? (addr->b[12] & 0xf0) == 0xe0 : addr->b[0] == 0xff;
+	return wire_addr_is_v4(addr) ? (addr->b[12] & 0xf0) == 0xe0 : addr->b[0] == 0xff;
 }
 
 /* ---- memberships of ports ---- */

@@ -59,12 +59,7 @@ static const struct vd_cm_id *find_connection(
 
 static bool in_network(const struct vd_gid *network, const struct wire_addr *addr)
 {
-	uint32_t bits = network->prefix_len + (vd_addr_is_v4(&network->addr) ? 96 : 0);
-	uint32_t bytes = bits / 8, rest = bits % 8;
-
-	if (memcmp(network->addr.b, addr->b, bytes) != 0)
-		return false;
-	return rest == 0 || ((network->addr.b[bytes] ^ addr->b[bytes]) >> (8 - rest)) == 0;
+	return wire_addr_same_network(&network->addr, addr, wire_addr_prefix(&network->addr, network->prefix_len));
 }
 
 static bool is_listed(const struct vd *vd, const struct wire_addr *dst)

@@ -5,19 +5,6 @@
  */
 #include "vd_internal.h"
 
-#define V4_BITS 96u
-
-/* dst has the first bits of network, and its own others. */
-static void move_to(const struct wire_addr *network, uint32_t bits, struct wire_addr *dst)
-{
-	uint32_t bytes = bits / 8, rest = bits % 8;
-	uint8_t mask = (uint8_t)(0xff00u >> rest);
-
-	memcpy(dst->b, network->b, bytes);
-	if (rest != 0)
-		dst->b[bytes] = (uint8_t)((network->b[bytes] & mask) | (dst->b[bytes] & ~mask));
-}
-
 static const struct vd_gid *find_gid(const struct vd_device *device, const struct wire_addr *addr)
 {
 	for (uint32_t i = 0; i < device->n_gids; i++) {
@@ -31,22 +18,17 @@ static const struct vd_gid *find_gid(const struct vd_device *device, const struc
 static bool addrs_on(const struct vd_plane *plane, const struct vd_gid *gid, const struct wire_addr *dst,
 	struct wire_l2l3 *net)
 {
-	uint32_t bits = gid->prefix_len + (vd_addr_is_v4(&gid->addr) ? V4_BITS : 0);
-	struct wire_addr want = *dst;
+	uint32_t bits = wire_addr_prefix(&gid->addr, gid->prefix_len);
 
-	move_to(&gid->addr, bits, &want);
-	if (!vd_addr_equal(&want, dst))
+	if (!wire_addr_same_network(&gid->addr, dst, bits))
 		return false;
 	for (uint32_t i = 0; i < plane->n_addrs; i++) {
 		const struct vd_gid *addr = &plane->addrs[i];
 
-		want = gid->addr;
-		move_to(&addr->addr, bits, &want);
-		if (addr->prefix_len != gid->prefix_len || !vd_addr_equal(&want, &addr->addr))
+		if (addr->prefix_len != gid->prefix_len || !wire_addr_same_host(&gid->addr, &addr->addr, bits))
 			continue;
-		net->src = want;
-		net->dst = *dst;
-		move_to(&want, bits, &net->dst);
+		net->src = addr->addr;
+		net->dst = wire_addr_move(dst, &addr->addr, bits);
 		return true;
 	}
 	return false;
