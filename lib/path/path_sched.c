@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define WALK_MOST      16u
-#define RTT_ROOM       64u /* times the base RTT that an EV's RTT can say */
+#define RTT_ROOM       64u   /* times the base RTT that an EV's RTT can say */
+#define RTT_ROOM_FLOW  4096u /* the same with no_probes: a flow that fills a queue alone has to tell it from a longer one */
 #define SHARE_SHIFT    3
 #define MAX_PROBE_NS   4000000000u
 #define MAX_BASE_NS    1000000000u
@@ -62,6 +63,8 @@ int path_sched_config_check(const struct path_sched_config *config)
 	if (config->losses_dead == 0 || config->losses_dead > 2 || config->probe_ns == 0 ||
 		config->probe_max_ns < config->probe_ns || config->probe_max_ns > MAX_PROBE_NS)
 		return -EINVAL;
+	if (config->no_probes && !config->keep_order)
+		return -EINVAL;
 	return config->slow_percent >= 100 && config->better_percent <= 100 ? 0 : -EINVAL;
 }
 
@@ -83,13 +86,16 @@ int path_sched_by_name(const char *name, enum path_sched_kind *kind)
 
 void path_sched_init(struct path_sched *s, const struct path_sched_config *config, uint64_t seed)
 {
-	*s = (struct path_sched){.config = config, .random = seed, .next = PATH_SCHED_NO_EV};
+	memset(s, 0, path_sched_bytes(config->n_evs));
+	s->config = config;
+	s->random = seed;
+	s->next = PATH_SCHED_NO_EV;
 	while (s->mask + 1u < config->n_evs)
 		s->mask = (uint8_t)(s->mask * 2 + 1);
-	while ((uint64_t)config->base_rtt_ns * RTT_ROOM >> s->rtt_shift > UINT16_MAX)
+	while ((uint64_t)config->base_rtt_ns * (config->no_probes ? RTT_ROOM_FLOW : RTT_ROOM) >> s->rtt_shift > UINT16_MAX)
 		s->rtt_shift++;
 	s->flip = (uint8_t)(path_random(s) & s->mask);
-	s->current = path_random_ev(s, PATH_SCHED_NO_EV);
+	s->current = config->no_probes ? 0 : path_random_ev(s, PATH_SCHED_NO_EV);
 }
 
 /* ---- choosing ---- */
@@ -219,7 +225,7 @@ void path_sched_acked(struct path_sched *s, uint8_t ev, bool ecn, uint32_t rtt_n
 	if (rtt_ns != 0)
 		learn_rtt(s, path, rtt_ns);
 	if (s->config->keep_order)
-		path_order_acked(s, ev, rtt_ns);
+		path_order_acked(s, ev, rtt_ns, now_ns);
 	if (rules->acked != NULL)
 		rules->acked(s, ev, ecn, now_ns);
 }

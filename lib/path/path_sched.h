@@ -15,6 +15,7 @@
 #define PATH_SCHED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PATH_SCHED_MAX_EVS 64u
@@ -36,6 +37,7 @@ enum path_sched_kind {
 struct path_sched_config {
 	enum path_sched_kind kind;
 	bool keep_order;           /* the peer takes packets only in order */
+	bool no_probes;            /* keep_order: adaptive tries other paths by moving there, path_sched_probe() has none */
 	uint8_t n_evs;             /* 1 .. PATH_SCHED_MAX_EVS */
 	uint32_t base_rtt_ns;      /* of an idle path, about; not 0 */
 	uint32_t margin_ns;        /* adaptive: a path slower than the others by this much is not recycled */
@@ -47,7 +49,7 @@ struct path_sched_config {
 	uint32_t freeze_ns;        /* after a timeout only known-good EVs, for this long */
 	uint8_t freeze_acks;       /* or until so many clean acknowledgements */
 	uint8_t losses_dead;       /* losses in a row after which an EV is dead: 1 or 2 */
-	uint32_t probe_ns;         /* a dead EV is probed after this, then after twice that, ... */
+	uint32_t probe_ns;         /* a dead EV is probed after this, then after twice that, ...; no_probes: others tried */
 	uint32_t probe_max_ns;     /* ... but at least this often; up to 4 s */
 	uint8_t slow_percent;      /* keep_order: RTT above so much of the base makes another path interesting */
 	uint8_t better_percent;    /* keep_order: which must have less than so much of the present RTT */
@@ -70,7 +72,7 @@ struct path_sched {
 	uint64_t waiting;          /* bit i: nothing was heard of EV i since a packet left on it */
 	uint64_t penalty[PATH_SCHED_MAX_EVS / 16]; /* 4 bits an EV; dead: how often the probe's delay was doubled */
 	uint64_t until_ns;         /* end of the freeze or of PLB's round */
-	uint64_t probed_ns;        /* keep_order: last probe of another path */
+	uint64_t probed_ns;        /* keep_order: last probe or trial of another path */
 	uint32_t peak_rtt_ns;      /* keep_order: of the present path, decaying */
 	uint16_t typical;          /* running median of all RTTs, in units */
 	uint16_t least;            /* smallest of all RTTs, in units; 0: unknown */
@@ -81,11 +83,12 @@ struct path_sched {
 	uint8_t current;           /* EV of the last packet */
 	uint8_t next;              /* keep_order: EV to move to when nothing is outstanding; PATH_SCHED_NO_EV */
 	uint8_t frozen;            /* clean acknowledgements until the freeze ends; 0: not frozen */
-	uint8_t rounds;            /* PLB: congested ones in a row */
+	uint8_t rounds;            /* PLB: congested ones in a row; no_probes: how often the time to a trial was doubled */
 	uint8_t turn;              /* adaptive: packets, modulo 256 */
 	uint8_t mask;              /* power of two not below n_evs, less one */
 	uint8_t rtt_shift;
-	struct path_sched_ev ev[PATH_SCHED_MAX_EVS];
+	bool holds;                /* keep_order: next is worth stopping for */
+	struct path_sched_ev ev[PATH_SCHED_MAX_EVS]; /* only as many as config->n_evs have to be there */
 };
 
 _Static_assert(sizeof(struct path_sched) <= 512, "a queue pair has room for 512 bytes of it");
@@ -118,7 +121,14 @@ const char *path_sched_name(enum path_sched_kind kind);
 /* 0 or -EINVAL: no such name. */
 int path_sched_by_name(const char *name, enum path_sched_kind *kind);
 
-/* Queue pairs with different seeds start on different EVs. config must outlive s and have been checked. */
+/* Bytes of a struct path_sched that has room for n_evs only: what is behind them is not touched. */
+static inline size_t path_sched_bytes(uint8_t n_evs)
+{
+	return offsetof(struct path_sched, ev) + n_evs * sizeof(struct path_sched_ev);
+}
+
+/* Queue pairs with different seeds start on different EVs; with no_probes on EV 0. config must outlive s and have been
+ * checked. */
 void path_sched_init(struct path_sched *s, const struct path_sched_config *config, uint64_t seed);
 
 /* EV of the packet that is sent now. */
@@ -141,7 +151,7 @@ uint64_t path_sched_next_ns(const struct path_sched *s, uint64_t now_ns);
  * is outstanding. Who sends nevertheless only puts the move off. */
 static inline bool path_sched_holds(const struct path_sched *s, uint32_t in_flight_bytes)
 {
-	return s->next != PATH_SCHED_NO_EV && in_flight_bytes != 0;
+	return s->holds && in_flight_bytes != 0;
 }
 
 /* Whether packets may take ev; false: it is dead. */

@@ -61,6 +61,8 @@ static void put_off(struct path_sched *s, uint8_t ev, uint64_t now_ns)
 
 bool path_sched_probe(struct path_sched *s, uint64_t now_ns, uint8_t *ev)
 {
+	if (s->config->no_probes)
+		return false;
 	for (uint64_t left = s->dead; left != 0; left &= left - 1) {
 		*ev = (uint8_t)__builtin_ctzll(left);
 		if (due_in(s, *ev, now_ns) > 0)

@@ -125,7 +125,14 @@ void path_revive(struct path_sched *s, uint8_t ev);
 
 uint8_t path_order_pick(struct path_sched *s, const struct path_sched_rules *rules,
 	const struct path_sched_view *view);
-void path_order_acked(struct path_sched *s, uint8_t ev, uint32_t rtt_ns);
+void path_order_acked(struct path_sched *s, uint8_t ev, uint32_t rtt_ns, uint64_t now_ns);
 bool path_order_probe(struct path_sched *s, uint64_t now_ns, uint8_t *ev);
+
+/* path_sched_trial.c: the rules of ADAPTIVE with no_probes. */
+
+/* An RTT of ev was learnt. */
+void path_trial_acked(struct path_sched *s, uint8_t ev, uint64_t now_ns);
+/* Where to go from a path that is dead. */
+uint8_t path_trial_leave(struct path_sched *s);
 
 #endif

@@ -45,7 +45,13 @@ static uint8_t move_to(struct path_sched *s, uint8_t ev)
 	if (ev != s->current)
 		s->peak_rtt_ns = 0;
 	s->next = PATH_SCHED_NO_EV;
+	s->holds = false;
 	return ev;
+}
+
+static bool tries(const struct path_sched *s)
+{
+	return s->config->no_probes && s->config->kind == PATH_SCHED_ADAPTIVE;
 }
 
 uint8_t path_order_pick(struct path_sched *s, const struct path_sched_rules *rules, const struct path_sched_view *view)
@@ -53,28 +59,31 @@ uint8_t path_order_pick(struct path_sched *s, const struct path_sched_rules *rul
 	uint8_t now = s->current;
 
 	if (path_dead(s, now)) /* whatever is still on it is to be sent again */
-		return move_to(s, path_random_ev(s, now));
+		return move_to(s, tries(s) ? path_trial_leave(s) : path_random_ev(s, now));
 	if (s->next != PATH_SCHED_NO_EV && path_dead(s, s->next))
 		move_to(s, now);
 	if (s->next != PATH_SCHED_NO_EV)
 		return view->in_flight_bytes == 0 ? move_to(s, s->next) : now;
-	return gap_is_safe(s, view) ? move_to(s, rules->pick(s, view)) : now;
+	return !tries(s) && gap_is_safe(s, view) ? move_to(s, rules->pick(s, view)) : now;
 }
 
-void path_order_acked(struct path_sched *s, uint8_t ev, uint32_t rtt_ns)
+void path_order_acked(struct path_sched *s, uint8_t ev, uint32_t rtt_ns, uint64_t now_ns)
 {
-	uint64_t now_ns = in_ns(s, s->ev[s->current].srtt);
+	uint64_t here_ns = in_ns(s, s->ev[s->current].srtt);
 
 	if (rtt_ns == 0)
 		return;
-	if (ev == s->current) {
+	if (tries(s)) {
+		path_trial_acked(s, ev, now_ns);
+	} else if (ev == s->current) {
 		s->peak_rtt_ns -= s->peak_rtt_ns >> PEAK_SHIFT;
 		if (rtt_ns > s->peak_rtt_ns)
 			s->peak_rtt_ns = rtt_ns;
 	} else if (s->config->kind == PATH_SCHED_ADAPTIVE && s->next == PATH_SCHED_NO_EV &&
-		   (uint64_t)rtt_ns * 100 < now_ns * s->config->better_percent &&
-		   now_ns * 100 > in_ns(s, s->least) * s->config->slow_percent) {
+		   (uint64_t)rtt_ns * 100 < here_ns * s->config->better_percent &&
+		   here_ns * 100 > in_ns(s, s->least) * s->config->slow_percent) {
 		s->next = ev;
+		s->holds = true;
 	}
 }
 

@@ -49,11 +49,19 @@ static void scatter_generations(struct tp *tp)
 		tp->ahs[i].gen = some_generation(&state);
 }
 
+static bool plain_ok(const struct path_sched_config *plain)
+{
+	return plain == NULL || (path_sched_config_check(plain) == 0 && plain->keep_order && plain->no_probes &&
+		plain->n_evs <= TP_PLAIN_EVS);
+}
+
 struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, void *env, uint64_t now_ns)
 {
 	struct tp *tp;
 
 	if (config->max_qps == 0 || config->max_mrs == 0 || config->max_mrs >= 1u << 24 || config->max_ahs >= 1u << 24)
+		return NULL;
+	if (!plain_ok(config->plain))
 		return NULL;
 	tp = calloc(1, sizeof(*tp));
 	if (tp == NULL)

@@ -27,6 +27,7 @@
 
 #define TP_MAX_REORDER_PKTS 1023
 #define TP_MAX_PLANES       4
+#define TP_PLAIN_EVS        8
 #define TP_EXT_PSN_RING     256 /* TP_EXT_SACK: PSNs that may be between the oldest and the newest on their way */
 
 struct cc_config;
@@ -101,8 +102,11 @@ struct tp_config {
 	/* TP_EXT_SACK: a packet is not taken as lost by time alone before this; for peers that answer with delay. 0: only
 	 * what the measured round trips say, 100 us at least. */
 	uint64_t min_rto_ns;
-	/* Without TP_EXT_SACK: a reliable queue pair whose peer does not answer sends again from another UDP source port,
-	 * so by another path. */
+	/* How reliable queue pairs without TP_EXT_SACK move from one UDP source port to another: with keep_order and
+	 * no_probes, TP_PLAIN_EVS EVs at most, and there as long as the endpoint. NULL: they do not. */
+	const struct path_sched_config *plain;
+	/* Without TP_EXT_SACK: a queue pair whose peer does not answer sends again from another port, and answers what is
+	 * asked again from another one. */
 	bool move_on_timeout;
 	struct tp_cnp_config cnp;
 	uint64_t seed;            /* for generation bits and the like */
@@ -116,7 +120,7 @@ struct tp_counters {
 	uint64_t reordered;       /* packets that came before their turn and were kept */
 	uint64_t probes;          /* copies sent to learn whether a path works again */
 	uint64_t sacks_sent, sacks_received;
-	uint64_t moves;           /* of queue pairs to another UDP source port, by move_on_timeout */
+	uint64_t moves;           /* of queue pairs without TP_EXT_SACK to another UDP source port */
 	uint64_t unagreed;        /* packets of TP_EXT_SACK at a queue pair without it, or the other way round */
 	uint64_t marked;          /* packets that came with ECN "congestion experienced" */
 	uint64_t cnps_sent, cnps_received;
@@ -327,22 +331,23 @@ void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps);
  * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
  * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
-/* What is known of the paths of a queue pair with TP_EXT_SACK. */
+/* What is known of the paths of a queue pair. */
 struct tp_path {
-	uint16_t udp_sport;       /* 0xc000 or above */
-	uint64_t sent;            /* packets of requests, since the queue pair went to RTR */
+	uint16_t udp_sport;
+	uint64_t sent;            /* packets of requests, since it was connected */
 	struct path_sched_stats stats;
 };
 
 struct tp_paths {
 	const char *scheduler;
-	uint32_t srtt_ns;         /* of all paths together; 0: unknown */
+	bool in_order;            /* uses one path at a time: the peer has not agreed to more */
+	uint32_t srtt_ns;         /* of all paths together, or of the present one; 0: unknown */
 	uint32_t window;          /* packets that may be unacknowledged now */
 	uint32_t n;
 	struct tp_path path[PATH_SCHED_MAX_EVS];
 };
 
-/* -ENOTSUP: it has not agreed to several paths. */
+/* -ENOTSUP: it has one path only, or is not connected. */
 int tp_qp_paths(const struct tp_qp *qp, struct tp_paths *paths);
 /* The peer has not agreed to what TP_QP_EXT said: goes on without, from what is not acknowledged. */
 void tp_qp_plain(struct tp *tp, struct tp_qp *qp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requester, receiving side: acknowledgements, READ responses and atomic answers (IBTA vol. 1, 9.7.3, 9.7.5). */
 #include "tp_ext.h"
+#include "tp_flow.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
 
@@ -16,6 +17,8 @@ static void move_una(struct tp_qp *qp, uint32_t psn)
 
 	if (qp->ext != NULL)
 		tp_sr_moved(qp, psn);
+	else if (qp->flow != NULL)
+		tp_flow_acked(qp, psn);
 	/* A late answer may pass what is about to be sent again. */
 	if (tp_psn_dist(psn, req->una) > tp_psn_dist(req->snd_psn, req->una))
 		req->snd_psn = psn;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tp_flow.h"
 #include "tp_hold.h"
 
 int tp_ext_init(struct tp_qp *qp)
@@ -67,8 +68,9 @@ int tp_qp_paths(const struct tp_qp *qp, struct tp_paths *paths)
 	const struct tp_ext *x = qp->ext;
 
 	if (x == NULL)
-		return -ENOTSUP;
+		return tp_flow_paths(qp, paths);
 	paths->scheduler = path_sched_name(x->sched.config->kind);
+	paths->in_order = false;
 	paths->srtt_ns = x->srtt_ns;
 	paths->window = qp->req.window;
 	paths->n = x->sched.config->n_evs;

@@ -110,7 +110,6 @@ struct tp_req {
 	bool gap_taken;
 	uint8_t retry_left, rnr_left;
 	uint8_t timeouts;        /* of the ACK timer in a row */
-	uint8_t moves;           /* to other UDP source ports: tp_port_of() */
 	bool rnr_wait;
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
@@ -151,7 +150,7 @@ struct tp_resp {
 	uint8_t fail_event;      /* enum tp_event to tell with it */
 	bool have_recv;
 	uint8_t nak_syndrome;
-	uint8_t moves;           /* as in struct tp_req, of answers */
+	uint8_t moves;           /* of answers to other UDP source ports: tp_port_of() */
 	uint16_t peer_port;      /* UDP source port of the latest new request */
 	uint16_t fail_status;    /* of the receive work request in progress */
 	uint32_t nak_psn;
@@ -230,6 +229,7 @@ struct tp_qp {
 	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
 	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	struct tp_ext *ext_memory;
+	struct tp_flow *flow;    /* tp_flow.h, used without ext; NULL: stays on one port */
 };
 
 enum tp_role { TP_ROLE_REQUESTER, TP_ROLE_RESPONDER };

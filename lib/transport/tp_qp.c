@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tp_ext.h"
+#include "tp_flow.h"
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_modify.h"
@@ -88,7 +89,7 @@ static int alloc_queues(struct tp_qp *qp)
 		if (resp->saved == NULL)
 			return -ENOMEM;
 	}
-	if (alloc_reorder(qp) != 0)
+	if (alloc_reorder(qp) != 0 || tp_flow_init(qp) != 0)
 		return -ENOMEM;
 	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
 }
@@ -102,6 +103,7 @@ static void free_qp(struct tp_qp *qp)
 	tp_hold_free(&qp->resp.hold);
 	tp_hold_free(&qp->req.hold);
 	tp_ext_free(qp);
+	tp_flow_free(qp);
 	free(qp);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tp_recovery.h"
 #include "tp_ext.h"
+#include "tp_flow.h"
 
 #define ACK_TIMEOUT_UNIT_NS 4096u
 #define RNR_RETRY_ENDLESS   7
@@ -167,6 +168,7 @@ static void go_back(struct tp_qp *qp)
 		tp_rto_all_again(qp);
 		return;
 	}
+	tp_flow_went_back(qp);
 	qp->tp->counters.retransmits += tp_min(again, qp->tp->config.window_pkts);
 	req->snd_psn = req->una;
 	req->snd = req->head;
@@ -204,15 +206,6 @@ static void set_deadline(struct tp_qp *qp)
 		base_timer_start(&tp->wheel, &req->ack_timer, req->deadline_ns);
 }
 
-/* All that is outstanding is sent again, so another path keeps the order. */
-static void move(struct tp_qp *qp)
-{
-	if (!qp->tp->config.move_on_timeout || qp->ext != NULL)
-		return;
-	qp->req.moves++;
-	qp->tp->counters.moves++;
-}
-
 static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 {
 	struct tp_qp *qp = arg;
@@ -226,7 +219,7 @@ static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 	}
 	qp->tp->counters.ack_timeouts++;
 	qp->req.gap_taken = false;
-	move(qp);
+	tp_flow_timeout(qp);
 	if (qp->req.timeouts < ACK_BACKOFF_MAX)
 		qp->req.timeouts++;
 	set_deadline(qp);

@@ -5,6 +5,7 @@
  * code then sends again, a READ from the first byte that is missing.
  */
 #include "tp_ext.h"
+#include "tp_flow.h"
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
@@ -67,7 +68,7 @@ void tp_req_reset(struct tp_qp *qp)
 	req->since_ackreq = 0;
 	req->rd_out = 0;
 	req->drain_told = false;
-	req->moves = 0;
+	tp_flow_reset(qp);
 	tp_hold_clear(&req->hold, psn);
 }
 
@@ -233,7 +234,12 @@ static uint32_t room(const struct tp_qp *qp)
 
 	if (qp->ext != NULL)
 		return tp_sr_room(qp);
-	return out < req->window ? req->window - out : 0;
+	if (out >= req->window)
+		return 0;
+	/* Not before an acknowledgement is asked for, which ends the pause. */
+	if (tp_flow_holds(qp))
+		return req->since_ackreq != 0 ? 1 : 0;
+	return req->window - out;
 }
 
 /* The work request to go on with; NULL: none, or it has to wait for an answer. */
@@ -290,8 +296,8 @@ static void choose_path(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 {
 	if (qp->ext != NULL)
 		tp_sr_stamp(qp, pkt, end);
-	else
-		pkt->udp_sport = tp_port_of(qp->attr.av.udp_sport, qp->req.moves);
+	else if (qp->flow != NULL)
+		tp_flow_route(qp, pkt);
 }
 
 /* An atomic, an ATOMIC WRITE, or a piece of a READ. The peer sends a READ's answers as fast as it can, so asking for

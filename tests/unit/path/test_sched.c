@@ -707,6 +707,172 @@ static void an_ordered_flow_leaves_a_dead_path_at_once(void **state)
 	assert_int_not_equal(pick(&b), ev);
 }
 
+/* ---- keep_order without probes ---- */
+
+static void start_trying(struct bed *b, uint8_t n_evs)
+{
+	start(b, PATH_SCHED_ADAPTIVE, n_evs);
+	b->config.keep_order = b->config.no_probes = true;
+	assert_int_equal(path_sched_config_check(&b->config), 0);
+	path_sched_init(&b->s, &b->config, 1);
+}
+
+/* One packet there and back, rtt_ns[ev], after a pause. */
+static uint8_t round_trip(struct bed *b, const uint32_t *rtt_ns)
+{
+	uint8_t ev = pick(b);
+
+	b->view.now_ns += rtt_ns[ev];
+	ack(b, ev, false, rtt_ns[ev]);
+	b->view.now_ns += 500 * US_NS;
+	return ev;
+}
+
+static void without_probes_a_flow_begins_where_it_was_put(void **state)
+{
+	struct bed b;
+	uint8_t ev;
+
+	(void)state;
+	start_trying(&b, 8);
+	assert_int_equal(pick(&b), 0);
+	path_sched_timeout(&b.s, 0, b.view.now_ns);
+	assert_false(path_sched_probe(&b.s, b.view.now_ns + 1000 * MS_NS, &ev));
+	b.config.keep_order = false;
+	assert_int_equal(path_sched_config_check(&b.config), -EINVAL);
+}
+
+static void without_probes_others_are_tried_by_going_there(void **state)
+{
+	static const uint32_t rtt_ns[8] = {10000, 40000, 40000, 40000, 40000, 40000, 40000, 40000};
+	uint32_t n_of[8] = {0};
+	struct bed b;
+
+	(void)state;
+	start_trying(&b, 8);
+	for (int i = 0; i < 10000; i++)
+		n_of[round_trip(&b, rtt_ns)]++;
+	for (int ev = 1; ev < 8; ev++)
+		assert_in_range(n_of[ev], 1, 2); /* tried, found worse, not asked again */
+	start_trying(&b, 8);
+	for (int i = 0; i < 10000; i++)
+		round_trip(&b, (const uint32_t[8]){40000, 40000, 40000, 40000, 40000, 10000, 40000, 40000});
+	assert_int_equal(pick(&b), 5);
+}
+
+/* All paths slow as the flow fills each: then they are tried ever more seldom. */
+static void without_probes_self_made_queues_move_it_seldom(void **state)
+{
+	uint32_t moves = 0, holds = 0;
+	uint8_t ev, last = 0;
+	struct bed b;
+
+	(void)state;
+	start_trying(&b, 8);
+	(void)pick(&b);
+	ack(&b, 0, false, BASE_NS);
+	for (uint64_t end_ns = b.view.now_ns + 20000 * MS_NS; b.view.now_ns < end_ns; b.view.now_ns += 100 * US_NS) {
+		bool held = path_sched_holds(&b.s, 4096);
+
+		b.view.in_flight_bytes = held ? 0 : 4096;
+		holds += held;
+		ev = pick(&b);
+		moves += ev != last;
+		last = ev;
+		ack(&b, ev, false, 90 * US_NS + (uint32_t)(b.view.now_ns / US_NS % 20) * US_NS);
+	}
+	assert_in_range(moves, 8, 8 + 11 + 20);
+	assert_in_range(holds, 8, moves);
+}
+
+/* A queue that the flow fills by itself is long, and one of a slow link longer still. */
+static void without_probes_long_queues_are_told_apart(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	start_trying(&b, 2);
+	for (int i = 0; i < 200; i++) {
+		uint8_t ev = pick(&b);
+
+		ack(&b, ev, false, ev == 0 ? 30 * MS_NS : 9 * MS_NS);
+		b.view.now_ns += 20 * MS_NS;
+		b.view.in_flight_bytes = 0;
+	}
+	assert_int_equal(pick(&b), 1);
+}
+
+/* It does not stop for a path that it only wants to know. */
+static void without_probes_only_a_slow_path_holds(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	start_trying(&b, 8);
+	for (int i = 0; i < 100; i++) {
+		b.view.now_ns += MS_NS;
+		b.view.in_flight_bytes = 4096;
+		assert_int_equal(pick(&b), 0);
+		ack(&b, 0, false, BASE_NS);
+		assert_false(path_sched_holds(&b.s, 4096));
+	}
+	for (int i = 0; i < 4; i++)
+		ack(&b, 0, false, 3 * BASE_NS);
+	assert_true(path_sched_holds(&b.s, 4096));
+	b.view.in_flight_bytes = 0;
+	assert_int_not_equal(pick(&b), 0);
+}
+
+static void without_probes_the_dead_stay_dead_until_all_are(void **state)
+{
+	struct bed b;
+	uint8_t ev;
+
+	(void)state;
+	start_trying(&b, 4);
+	for (int i = 0; i < 3; i++) {
+		ev = pick(&b);
+		path_sched_timeout(&b.s, ev, b.view.now_ns);
+		for (int n = 0; n < 2000; n++)
+			assert_int_not_equal(round_trip(&b, (const uint32_t[4]){10000, 10000, 10000, 10000}), ev);
+	}
+	ev = pick(&b);
+	path_sched_timeout(&b.s, ev, b.view.now_ns);
+	for (uint8_t i = 0; i < 4; i++)
+		assert_true(alive(&b, i));
+}
+
+/* A queue pair has room for the EVs that it uses, and not for all. */
+static void a_scheduler_needs_no_more_than_its_evs(void **state)
+{
+	static const uint32_t rtt_ns[8] = {10000, 40000, 20000, 40000, 10000, 40000, 40000, 40000};
+	struct path_sched_config config;
+	struct path_sched *s;
+
+	(void)state;
+	path_sched_config_default(&config);
+	config.n_evs = 8;
+	for (unsigned int kind = 0; kind < PATH_SCHED_KINDS; kind++) {
+		struct path_sched_view view = {.now_ns = MS_NS};
+
+		config.kind = (enum path_sched_kind)kind;
+		config.keep_order = config.no_probes = kind % 2 == 0;
+		s = test_malloc(path_sched_bytes(8)); /* cmocka looks for writes behind it */
+		path_sched_init(s, &config, kind);
+		for (int i = 0; i < 5000; i++, view.now_ns += 100 * US_NS) {
+			uint8_t ev = path_sched_pick(s, &view);
+
+			if (i % 100 == 99)
+				path_sched_timeout(s, ev, view.now_ns);
+			else
+				path_sched_acked(s, ev, i % 3 == 0, rtt_ns[ev], view.now_ns);
+		}
+		test_free(s);
+	}
+	assert_true(path_sched_bytes(8) < 176);
+	assert_true(path_sched_bytes(PATH_SCHED_MAX_EVS) <= sizeof(*s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -741,6 +907,13 @@ int main(void)
 		cmocka_unit_test(an_idle_gap_must_exceed_the_difference_of_the_paths),
 		cmocka_unit_test(a_probe_that_shows_a_better_path_moves_the_flow_after_a_pause),
 		cmocka_unit_test(an_ordered_flow_leaves_a_dead_path_at_once),
+		cmocka_unit_test(without_probes_a_flow_begins_where_it_was_put),
+		cmocka_unit_test(without_probes_others_are_tried_by_going_there),
+		cmocka_unit_test(without_probes_self_made_queues_move_it_seldom),
+		cmocka_unit_test(without_probes_long_queues_are_told_apart),
+		cmocka_unit_test(without_probes_only_a_slow_path_holds),
+		cmocka_unit_test(without_probes_the_dead_stay_dead_until_all_are),
+		cmocka_unit_test(a_scheduler_needs_no_more_than_its_evs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,8 @@ static void pipe_in(struct hx_world *w, int from, uint32_t n, struct rte_mbuf *m
 	uint32_t path = hx_path(w, w->log[w->n_log - 1].pkt.udp_sport);
 	uint8_t *frame = m->buf_addr;
 
-	due_ns += w->o.path_ns[path];
+	due_ns = RTE_MAX(due_ns + w->o.path_ns[path], w->path_due_ns[from][path]);
+	w->path_due_ns[from][path] = due_ns;
 	if ((w->cut_paths & 1u << path) != 0 || (w->cut_planes & 1u << w->log[w->n_log - 1].pkt.plane) != 0) {
 		w->path_lost++;
 		free_mbuf(w, m);
@@ -524,6 +525,7 @@ static void make_side(struct hx_world *w, int i)
 		.max_held = w->o.held,
 		.move_on_timeout = w->o.move,
 		.cnp = w->o.cnp,
+		.plain = w->o.plain || w->o.move ? &w->plain : NULL,
 		.seed = 1 + (uint64_t)i,
 	};
 	const uint32_t qpn = w->o.qpn[i];
@@ -574,6 +576,10 @@ struct hx_world *hx_new(const struct hx_options *o)
 	path_sched_config_default(&w->sched);
 	w->sched.kind = o->sched;
 	w->sched.n_evs = o->n_evs != 0 ? o->n_evs : PATH_SCHED_MAX_EVS;
+	w->plain = w->sched;
+	w->plain.kind = o->plain ? o->sched : PATH_SCHED_ECMP;
+	w->plain.keep_order = w->plain.no_probes = true;
+	w->plain.n_evs = (uint8_t)RTE_MIN(w->plain.n_evs, TP_PLAIN_EVS);
 	w->log = calloc(HX_MAX_LOG, sizeof(*w->log));
 	assert_non_null(w->log);
 	make_side(w, 0);

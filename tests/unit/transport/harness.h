@@ -67,9 +67,10 @@ struct hx_options {
 	uint8_t n_evs;              /* 0: 64 */
 	uint8_t n_planes;           /* beyond the first */
 	bool move;                  /* move_on_timeout */
+	bool plain;                 /* who has not agreed moves by `sched`, with up to TP_PLAIN_EVS of n_evs; also with move */
 	enum path_sched_kind sched;
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
-	uint64_t path_ns[HX_PATHS]; /* added to the latency */
+	uint64_t path_ns[HX_PATHS]; /* added to the latency; a path keeps order when a test changes it */
 	struct tp_cnp_config cnp;
 	bool shaped;                /* the queue pairs of side 0 share a shaper, without a limit at first */
 	uint64_t seed;              /* 0: no random faults */
@@ -144,6 +145,8 @@ struct hx_world {
 	struct rte_mbuf *held[HX_MAX_HELD];
 	uint32_t n_held;
 	struct path_sched_config sched;
+	struct path_sched_config plain;
+	uint64_t path_due_ns[2][HX_PATHS]; /* of the latest frame from each side */
 	uint32_t cut_paths;         /* bit i: path i loses everything */
 	uint32_t path_lost;         /* frames that were lost on such paths */
 	uint32_t cut_planes;        /* bit i: the same of plane i */
