@@ -923,7 +923,8 @@ void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payl
 	pkt.udp_sport = 0xc000;
 	pkt.pkey = 0xffff;
 	pkt.ip_frag = 0x4000;
-	pkt.dqpn = w->side[to].qps[0].qpn;
+	if (pkt.dqpn == 0)
+		pkt.dqpn = w->side[to].qps[0].qpn;
 	pkt.pad = (uint8_t)(-bytes & 3);
 	hx_inject_raw(w, to, pkt, &peer.av.net, payload, bytes);
 }

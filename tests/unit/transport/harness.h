@@ -187,7 +187,7 @@ const struct tp_cqe *hx_poll(struct hx_cq *cq);
 void hx_expect(struct hx_cq *cq, uint64_t wr_id, enum tp_wc_status status);
 void hx_expect_none(const struct hx_world *w);
 
-/* Hands a crafted packet to side `to`, as if its peer had sent it. Fields of the peer are filled in. */
+/* Hands a crafted packet to side `to`, as if its peer had sent it. Fields of the peer are filled in; dqpn, if it is 0. */
 void hx_inject(struct hx_world *w, int to, struct wire_pkt pkt, const void *payload, uint32_t bytes);
 /* The same without touching pad and addresses. */
 void hx_inject_raw(struct hx_world *w, int to, struct wire_pkt pkt, const struct wire_l2l3 *net, const void *payload,

@@ -235,6 +235,40 @@ static void test_uc_loss(void **state)
 	hx_free(w);
 }
 
+/* Requests of queue pair i of side 0 that come without the first one; how many are kept. */
+static uint64_t send_ahead(struct hx_world *w, uint32_t i, uint32_t n)
+{
+	uint64_t before = counters(w, 1)->reordered;
+
+	for (uint32_t k = 1; k <= n; k++) {
+		struct wire_pkt pkt = {.opcode = WIRE_RC_WRITE_ONLY, .psn = k, .dqpn = w->side[1].qps[i].qpn,
+			.va = HX_IOVA, .rkey = w->side[1].key};
+
+		hx_inject(w, 1, pkt, NULL, 0);
+	}
+	return counters(w, 1)->reordered - before;
+}
+
+/* When half of the room is taken, a queue pair whose hole is never filled gets a sixteenth of it and leaves the rest. */
+static void test_room_is_shared(void **state)
+{
+	struct hx_options o = {.mtu = MTU, .reorder = 1023, .reorder_ns = HX_S, .held = 256, .n_qps = 4};
+	struct hx_world *w = hx_new(&o);
+
+	(void)state;
+	assert_int_equal(send_ahead(w, 0, 300), 128);
+	assert_int_equal(send_ahead(w, 1, 300), 16);
+	assert_int_equal(send_ahead(w, 2, 300), 16);
+	assert_int_equal(send_ahead(w, 3, 10), 10);
+	hx_free(w);
+	/* so little is not worth shares */
+	o.held = 255;
+	w = hx_new(&o);
+	assert_int_equal(send_ahead(w, 0, 300), 255);
+	assert_int_equal(send_ahead(w, 1, 300), 0);
+	hx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +281,7 @@ int main(void)
 		cmocka_unit_test(test_stale_within_a_read),
 		cmocka_unit_test(test_uc),
 		cmocka_unit_test(test_uc_loss),
+		cmocka_unit_test(test_room_is_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,10 +379,59 @@ static void test_no_room(void **state)
 	hx_free(w);
 }
 
+/* ---- a request that fails here ---- */
+
+#define FIRST  (PSN & BASE_PSN_MASK)
+#define SECOND ((PSN + 1) & BASE_PSN_MASK)
+
+/* The first two packets are lost, the first one again when it is sent again. */
+static enum hx_fate lose_two(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	(void)n;
+	if (from != 0 || (pkt->psn != FIRST && pkt->psn != SECOND))
+		return HX_PASS;
+	return sent_times(w, 0, pkt->psn) <= (pkt->psn == FIRST ? 2u : 1u) ? HX_LOSE : HX_PASS;
+}
+
+/* A region of its own, so that it can end alone. */
+static uint32_t make_region(struct hx_side *s)
+{
+	struct tp_mr_attr attr = {.pd = HX_PD, .iova = HX_IOVA, .addr = (uintptr_t)s->mem, .bytes = HX_MEM_BYTES,
+		.as = s, .direct = s->mem};
+	uint32_t key;
+
+	assert_int_equal(tp_mr_create(s->tp, &attr, &key), 0);
+	return key;
+}
+
+/* What cannot be sent again waits for its turn to fail; what was sent before it and is lost once more is sent again. */
+static void test_failed_request_keeps_nobody_waiting(void **state)
+{
+	struct hx_world *w = make(lose_two);
+	struct hx_side *s = &w->side[0];
+	uint32_t key = make_region(s);
+	struct tp_send_wqe wqe = {.opcode = TP_WR_WRITE, .remote_addr = HX_IOVA + DST + MTU, .rkey = w->side[1].key};
+	struct tp_sge sge = {.addr = HX_IOVA, .bytes = MTU, .lkey = key};
+	uint64_t first = hx_op(w, TP_WR_WRITE, 0, 0, MTU, DST), second = hx_post_raw(&s->qps[0], &wqe, &sge, 1);
+
+	(void)state;
+	(void)hx_op(w, TP_WR_WRITE, 0, 0, 40 * MTU, DST + 2 * MTU);
+	hx_run(w, US);
+	assert_int_equal(tp_mr_destroy(s->tp, key), 0);
+	hx_run(w, HX_S);
+	hx_expect(&s->send_cq, first, TP_WC_SUCCESS);
+	hx_expect(&s->send_cq, second, TP_WC_LOC_PROT_ERR);
+	assert_int_equal(sent_times(w, 0, FIRST), 3);
+	/* by what was heard of it and not by the timeout of the queue pair */
+	assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+	hx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reordering_alone),
+		cmocka_unit_test(test_failed_request_keeps_nobody_waiting),
 		cmocka_unit_test(test_one_lost),
 		cmocka_unit_test(test_burst_lost),
 		cmocka_unit_test(test_passed_on_its_ev),
