@@ -228,6 +228,60 @@ static void test_path_cut(void **state)
 	hx_free(w);
 }
 
+/* The longest time from the first sending of a PSN of side 0 to the latest one. */
+static uint64_t longest_wait_ns(const struct hx_world *w)
+{
+	uint64_t most_ns = 0;
+
+	for (uint32_t i = 0; i < w->n_log; i++) {
+		for (uint32_t k = i + 1; w->log[i].from == 0 && k < w->n_log; k++) {
+			if (w->log[k].from == 0 && w->log[k].pkt.psn == w->log[i].pkt.psn &&
+				w->log[k].pkt.udp_sport != w->log[i].pkt.udp_sport)
+				most_ns = RTE_MAX(most_ns, w->log[k].at_ns - w->log[i].at_ns);
+		}
+	}
+	return most_ns;
+}
+
+/*
+ * A path that is dead before the first packet. The data itself finds it out: each EV that leads there loses what it was
+ * given and is dead, and no packet waits longer than the first timeout.
+ */
+static void test_dead_from_the_start(void **state)
+{
+	static const enum path_sched_kind kinds[] = {PATH_SCHED_ADAPTIVE, PATH_SCHED_MIXED, PATH_SCHED_REPS,
+		PATH_SCHED_BITMAP, PATH_SCHED_ROUND_ROBIN};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct hx_options o = {.ext = true, .n_paths = 4, .n_evs = 16, .sched = kinds[k]};
+		struct hx_world *w = make_with(o, NULL);
+		uint32_t used = 0, dead = 0;
+		struct tp_paths paths;
+
+		w->cut_paths = 1u << 2;
+		pump(w, 1);
+		assert_true(longest_wait_ns(w) <= HX_MS);
+		pump(w, 9);
+		assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+		assert_int_equal(tp_qp_paths(w->side[0].qps[0].qp, &paths), 0);
+		for (uint32_t i = 0; i < paths.n; i++) {
+			bool cut = hx_path(w, paths.path[i].udp_sport) == 2;
+
+			used += paths.path[i].sent != 0;
+			dead += !paths.path[i].stats.alive;
+			if (!cut)
+				assert_true(paths.path[i].stats.alive);
+			else if (paths.path[i].sent > 1)
+				assert_false(paths.path[i].stats.alive);
+		}
+		print_message("%s: %u of 16 EVs used, %u dead, longest wait %u us\n", paths.scheduler, used, dead,
+			(uint32_t)(longest_wait_ns(w) / 1000));
+		assert_true(dead > 0);
+		hx_free(w);
+	}
+}
+
 /* As many packets as may be are kept by all: what finds no place is sent again, and nobody is told that it came. */
 static void test_no_place(void **state)
 {
@@ -369,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_silence_closes_the_window),
 		cmocka_unit_test(test_all_paths_cut),
 		cmocka_unit_test(test_path_cut),
+		cmocka_unit_test(test_dead_from_the_start),
 		cmocka_unit_test(test_no_place),
 	};
 
