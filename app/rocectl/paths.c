@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocectl paths: queue pairs that use several paths, and what they know of them. */
+/* rocectl paths: queue pairs that may use several paths, and what they know of them. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -19,8 +19,9 @@
 static const char usage[] =
 	"usage: rocectl paths [--watch] [--json] [--socket PATH] [QPN...]\n"
 	"\n"
-	"Prints the queue pairs that spray packets over several paths (docs/multipath.md), and for each what it\n"
-	"knows of its paths: UDP source port, packets sent, round trip, marks, losses. The daemon has to serve telemetry\n"
+	"Prints the queue pairs that spray packets over several paths, or use one at a time and may go to another one\n"
+	"(\"in order\"; docs/multipath.md), and for each what it knows of its paths: UDP source port, packets sent, round\n"
+	"trip, marks, losses. The daemon has to serve telemetry\n"
 	"(control.telemetry), and its socket is for root only.\n"
 	"\n"
 	"  -w, --watch          again every second, with packets per second, until it is interrupted\n"
@@ -98,10 +99,11 @@ static void print_qp(const char *at, const char *end)
 	telemetry_text(at, end, "peer", peer, sizeof(peer));
 	telemetry_text(at, end, "device", device, sizeof(device));
 	telemetry_text(at, end, "scheduler", scheduler, sizeof(scheduler));
-	printf("qp %#" PRIx64 " of %s, process %" PRIu64 ", to %s qp %#" PRIx64 ": %s, %" PRIu64 " of %" PRIu64
+	printf("qp %#" PRIx64 " of %s, process %" PRIu64 ", to %s qp %#" PRIx64 ": %s%s, %" PRIu64 " of %" PRIu64
 		" EVs used, %" PRIu64 " alive, rtt %.1f us, window %" PRIu64 ", %" PRIu64 " packets\n",
 		telemetry_number(at, end, "qpn"), device, telemetry_number(at, end, "pid"), peer,
-		telemetry_number(at, end, "peer_qpn"), scheduler, telemetry_number(at, end, "evs_used"),
+		telemetry_number(at, end, "peer_qpn"), scheduler,
+		telemetry_number(at, end, "in_order") != 0 ? " in order" : "", telemetry_number(at, end, "evs_used"),
 		telemetry_number(at, end, "evs"), telemetry_number(at, end, "evs_alive"),
 		US(telemetry_number(at, end, "rtt_ns")), telemetry_number(at, end, "window_packets"),
 		telemetry_number(at, end, "sent_packets"));

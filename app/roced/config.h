@@ -78,12 +78,31 @@ struct config_device {
 	uint32_t port_index;
 };
 
+struct config_scheduler {
+	bool given;
+	enum path_sched_kind kind;
+};
+
+/* Hosts of a network, and what is different for them. */
+struct config_peers {
+	struct config_at at;
+	struct config_prefix network;
+	struct config_scheduler scheduler; /* not given: as for all */
+	uint32_t evs;                      /* 0: as for all */
+	uint32_t planes;
+	bool without_cm;
+};
+
 /* See docs/multipath.md. */
 struct config_multipath {
 	bool negotiate, move_on_timeout;
 	uint32_t n_peers;
-	struct config_prefix peers[CONFIG_MAX_PEERS];
-	uint32_t scheduler;                /* enum path_sched_kind */
+	struct config_peers peers[CONFIG_MAX_PEERS];
+	struct config_scheduler scheduler;
+	struct {
+		struct config_scheduler scheduler;
+		uint32_t evs;
+	} plain;
 	uint32_t evs, base_rtt_us, flowlet_gap_us, losses_dead, probe_us, freeze_us;
 	uint32_t min_rto_us;
 	uint32_t max_held;                 /* 0: a quarter of the ports' buffers */

@@ -41,7 +41,8 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_GID] = "a name or number in quotes",
 		[CONFIG_MODE] = "a file mode in quotes",
 		[CONFIG_RDMA_MTU] = "a number",
-		[CONFIG_NETWORKS] = "an array of networks [ \"10.0.0.0/24\", ... ]",
+		[CONFIG_PEERS_OF] = "an array of networks [ \"10.0.0.0/24\", ... ], or a list ( ... ) of these and groups",
+		[CONFIG_NETWORK] = "a network in quotes",
 		[CONFIG_SCHEDULER] = "a name in quotes",
 	};
 
@@ -54,7 +55,7 @@ static void print_range(const struct config_key *key, char *out, size_t n)
 	if (key->type == CONFIG_UINT)
 		snprintf(out, n, "%llu..%llu", (unsigned long long)key->min, (unsigned long long)key->max);
 	else if (key->type == CONFIG_LIST_OF || key->type == CONFIG_TEXTS || key->type == CONFIG_PREFIXES ||
-		key->type == CONFIG_NETWORKS)
+		key->type == CONFIG_PEERS_OF)
 		snprintf(out, n, "%llu..%llu entries", (unsigned long long)key->min,
 			(unsigned long long)key->max);
 }

@@ -198,6 +198,7 @@ static void read_text(struct config_reader *reader, const struct place *place, c
 }
 
 static void read_group(struct config_reader *reader, const struct place *place, const config_setting_t *group);
+static void set_group_defaults(const struct config_reader *reader, const char *pattern, void *base);
 
 static bool count_ok(struct config_reader *reader, const struct place *place, const struct config_key *key,
 	const config_setting_t *setting)
@@ -212,6 +213,31 @@ static bool count_ok(struct config_reader *reader, const struct place *place, co
 	return false;
 }
 
+/* A text in the place of a group is its first key, and the others have their defaults. */
+static void read_short(struct config_reader *reader, const struct place *place, const config_setting_t *text)
+{
+	const struct config_key *key = reader->keys;
+
+	while (!config_key_is_child(key, place->pattern))
+		key++;
+	set_group_defaults(reader, place->pattern, place->base);
+	read_text(reader, place, key, text, (uint8_t *)place->base + key->off);
+}
+
+static void read_element(struct config_reader *reader, const struct place *place, const struct config_key *key,
+	const config_setting_t *element)
+{
+	struct config_at at = at_of(reader, element);
+
+	memcpy(place->base, &at, sizeof(at));
+	if (config_setting_is_group(element))
+		read_group(reader, place, element);
+	else if (key->type == CONFIG_PEERS_OF)
+		read_short(reader, place, element);
+	else
+		config_error(reader, &at, "%s: must be a group { ... }", place->shown);
+}
+
 static void read_list(struct config_reader *reader, const struct place *parent, const struct place *place,
 	const struct config_key *key, const config_setting_t *setting)
 {
@@ -221,26 +247,18 @@ static void read_list(struct config_reader *reader, const struct place *parent, 
 	uint8_t *elements = (uint8_t *)parent->base + key->off;
 	uint32_t count = 0;
 
-	if (!config_setting_is_list(setting)) {
+	if (!config_setting_is_list(setting) && !(key->type == CONFIG_PEERS_OF && config_setting_is_array(setting))) {
 		wrong_type(reader, place, key, setting);
 		return;
 	}
 	if (!count_ok(reader, place, key, setting))
 		return;
-	for (int i = 0; i < n; i++) {
-		const config_setting_t *element = config_setting_get_elem(setting, (unsigned)i);
-		struct config_at at = at_of(reader, element);
+	for (; count < (uint32_t)n; count++) {
 		struct place child;
 
-		place_child(parent, name, name_bytes, i, &child);
+		place_child(parent, name, name_bytes, (int)count, &child);
 		child.base = elements + (size_t)count * key->bytes;
-		if (!config_setting_is_group(element)) {
-			config_error(reader, &at, "%s: must be a group { ... }", child.shown);
-			continue;
-		}
-		memcpy(child.base, &at, sizeof(at));
-		read_group(reader, &child, element);
-		count++;
+		read_element(reader, &child, key, config_setting_get_elem(setting, count));
 	}
 	memcpy((uint8_t *)parent->base + key->count_off, &count, sizeof(count));
 }
@@ -289,11 +307,11 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 			wrong_type(reader, &place, key, setting);
 		break;
 	case CONFIG_LIST_OF:
+	case CONFIG_PEERS_OF:
 		read_list(reader, parent, &place, key, setting);
 		break;
 	case CONFIG_TEXTS:
 	case CONFIG_PREFIXES:
-	case CONFIG_NETWORKS:
 		read_array(reader, parent, &place, key, setting);
 		break;
 	case CONFIG_UINT:
@@ -356,8 +374,11 @@ static const config_setting_t *find_member(const config_setting_t *group, const 
 static void set_group_defaults(const struct config_reader *reader, const char *pattern, void *base)
 {
 	for (size_t i = 0; i < reader->n_keys; i++) {
-		if (config_key_is_child(&reader->keys[i], pattern))
-			set_default(&reader->keys[i], base);
+		if (!config_key_is_child(&reader->keys[i], pattern))
+			continue;
+		set_default(&reader->keys[i], base);
+		if (reader->keys[i].type == CONFIG_GROUP_OF)
+			set_group_defaults(reader, reader->keys[i].path, base);
 	}
 }
 
@@ -375,8 +396,6 @@ static void read_group(struct config_reader *reader, const struct place *place, 
 			read_value(reader, place, key, member);
 		else if (key->dflt == NULL)
 			missing_key(reader, place, key, group);
-		else if (key->type == CONFIG_GROUP_OF)
-			set_group_defaults(reader, key->path, place->base);
 	}
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *member = config_setting_get_elem(group, (unsigned)i);

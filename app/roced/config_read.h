@@ -37,7 +37,8 @@ enum config_type {
 	CONFIG_GID,       /* group of users: a name the system knows, or a number */
 	CONFIG_MODE,      /* file mode in octal, as text */
 	CONFIG_RDMA_MTU,
-	CONFIG_NETWORKS,  /* [ "10.0.0.0/24", "fd00::/64", "10.1.0.7" ] */
+	CONFIG_PEERS_OF,  /* the same as CONFIG_LIST_OF; a text stands for a group with nothing but its first key */
+	CONFIG_NETWORK,   /* "10.0.0.0/24", "fd00::/64", "10.1.0.7" */
 	CONFIG_SCHEDULER, /* name of an enum path_sched_kind */
 };
 

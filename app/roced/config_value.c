@@ -157,13 +157,11 @@ static const char *parse_network(const char *text, struct config_prefix *network
 	return has_host_bits(network) ? "a network: no bits set behind the prefix length" : NULL;
 }
 
-static const char *parse_scheduler(const char *text, uint32_t *out)
+static const char *parse_scheduler(const char *text, struct config_scheduler *out)
 {
-	enum path_sched_kind kind;
-
-	if (path_sched_by_name(text, &kind) != 0)
+	if (path_sched_by_name(text, &out->kind) != 0)
 		return "one of adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap and mixed";
-	*out = kind;
+	out->given = true;
 	return NULL;
 }
 
@@ -263,7 +261,7 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_addr(key, text, dst);
 	case CONFIG_PREFIXES:
 		return parse_prefix(text, dst);
-	case CONFIG_NETWORKS:
+	case CONFIG_NETWORK:
 		return parse_network(text, dst);
 	case CONFIG_SCHEDULER:
 		return parse_scheduler(text, dst);
@@ -277,6 +275,7 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_mode(text, dst);
 	case CONFIG_GROUP_OF:
 	case CONFIG_LIST_OF:
+	case CONFIG_PEERS_OF:
 	case CONFIG_UINT:
 	case CONFIG_BOOLEAN:
 	case CONFIG_RDMA_MTU:

@@ -192,6 +192,7 @@ static int start_workers(struct roced *roced)
 	int rc = nodes_register();
 
 	roced->n_workers = roced->config.n_workers;
+	multipath_plain(&roced->config.multipath, &roced->plain);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)

@@ -49,6 +49,7 @@ struct roced {
 	struct vd *vd;
 	struct stall_watch *stalls;
 	uint64_t seed;
+	struct path_sched_config plain;    /* see multipath_plain() */
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
 	int claim_fd;              /* the lock beside the control socket, -1: none */
@@ -84,6 +85,8 @@ bool device_is_up(const struct roced *roced, uint32_t d);
 /* ---- multipath.c ---- */
 /* What the configuration says of several paths, as lib/verbs takes it. */
 void multipath_init(const struct config_multipath *config, struct vd_multipath *multipath);
+/* The same for peers that have agreed to nothing, as lib/transport takes it. */
+void multipath_plain(const struct config_multipath *config, struct path_sched_config *plain);
 
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */

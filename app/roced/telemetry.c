@@ -176,10 +176,11 @@ static void give_back(void)
 }
 
 /* What is told of a queue pair: one column a number, beside three texts. DPDK's answers nest arrays but no objects. */
-enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, QP_COLUMNS };
+enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, IN_ORDER, QP_COLUMNS };
 
 static const char *const qp_names[QP_COLUMNS] = {
-	"qpn", "peer_qpn", "pid", "evs", "evs_used", "evs_alive", "rtt_ns", "window_packets", "sent_packets"};
+	"qpn", "peer_qpn", "pid", "evs", "evs_used", "evs_alive", "rtt_ns", "window_packets", "sent_packets",
+	"in_order"};
 
 static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 {
@@ -207,6 +208,8 @@ static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 		return qp->paths.srtt_ns;
 	case WINDOW:
 		return qp->paths.window;
+	case IN_ORDER:
+		return qp->paths.in_order;
 	default:
 		return sent;
 	}
@@ -361,7 +364,7 @@ int telemetry_start(struct roced *roced)
 		return -errno;
 	box.open = true;
 	rc = rte_telemetry_register_cmd("/roced/paths", on_paths,
-		"Queue pairs that use several paths; with a queue pair number: its paths");
+		"Queue pairs that may use several paths; with a queue pair number: its paths");
 	if (rc == 0)
 		rc = rte_telemetry_register_cmd("/roced/counters", on_counters, "Counters of all workers together");
 	if (rc != 0)

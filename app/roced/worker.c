@@ -405,6 +405,7 @@ static int make_tp(struct worker *worker)
 		.qpn_base = worker->index << WORKER_QPN_SHIFT,
 		.max_held = may_be_held(worker->roced),
 		.min_rto_ns = (uint64_t)worker->roced->config.multipath.min_rto_us * 1000,
+		.plain = worker->roced->plain.n_evs > 1 ? &worker->roced->plain : NULL,
 		.move_on_timeout = worker->roced->config.multipath.move_on_timeout,
 		.seed = worker->roced->seed + worker->index,
 	};

@@ -7,7 +7,7 @@
 
 #define WALK_MOST      16u
 #define RTT_ROOM       64u   /* times the base RTT that an EV's RTT can say */
-#define RTT_ROOM_FLOW  4096u /* the same with no_probes: a flow that fills a queue alone has to tell it from a longer one */
+#define RTT_ROOM_FLOW  4096u /* the same with no_probes: the queue that a flow fills by itself is long */
 #define SHARE_SHIFT    3
 #define MAX_PROBE_NS   4000000000u
 #define MAX_BASE_NS    1000000000u

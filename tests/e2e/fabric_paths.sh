@@ -127,7 +127,7 @@ stop_daemons
 
 # ------------------------------------------------------------------ a peer that has not agreed
 
-daemons ""
+daemons 'plain = { scheduler = "ecmp"; };'
 fabric_ctl reset >/dev/null
 perftest "a peer that has not agreed" 40 ib_write_bw $V4 -D 3
 in_order() {
@@ -135,6 +135,68 @@ in_order() {
 	[ "$(counter A sacks_received)" -eq 0 ] && [ "$(spines_used 1000)" -eq 1 ] && [ "$(counter B seq_naks_sent)" -eq 0 ]
 }
 check "a peer that has not agreed gets its packets in order, by one path" in_order
+stop_daemons
+
+# ------------------------------------------------------------------ the same, but the flow moves
+
+CONTROL_KEYS="telemetry = true;"
+daemons ""
+
+# bytes_of_A: from leaf 0, where A is, to each spine
+bytes_of_A() {
+	fabric_ctl links | python3 -c "import json, sys
+for l in json.load(sys.stdin)['links']:
+    if l['name'].startswith('leaf 0 - spine'): print(l['up']['bytes'])"
+}
+# busiest: the spine that most of A's bytes have gone to in the last second
+busiest() {
+	fabric_ctl reset >/dev/null
+	sleep 1
+	bytes_of_A | awk '$1 > most { most = $1; s = NR - 1 } END { print s + 0 }'
+}
+told_in_order() {
+	"$build_dir/app/rocectl/rocectl" paths --socket \
+		"$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" >"$tmp_dir/table" || return 1
+	cat "$tmp_dir/table"
+	grep -q "to $B4 qp .*: adaptive in order, [1-8] of 8 EVs used" "$tmp_dir/table"
+}
+
+# leaves_slow PERCENT TOOL OPTIONS: the path that TOOL's packets take becomes slow, and they leave it
+leaves_slow() {
+	local percent=$1 slow client rc=0
+	shift
+	spawn_in B 60 "$tmp_dir/server.log" "$@" -d roced0 -x $V4 -F -D 16
+	server_settles B "$1"
+	spawn_in A 60 "$tmp_dir/client.log" "$@" -d roced0 -x $V4 -F -D 16 $SIDE_B
+	client=$spawned_pid
+	sleep 2
+	slow=$(busiest)
+	fabric_ctl rate leaf 0 spine "$slow" "$percent" >/dev/null
+	sleep 3
+	told_in_order || rc=1
+	fabric_ctl reset >/dev/null
+	sleep 1
+	echo "bytes of each path when path $slow has $percent % of its rate:" $(bytes_of_A)
+	bytes_of_A | awk -v s=$((slow + 1)) '{ all += $1 } NR == s { slow = $1 } END { exit all == 0 || slow * 3 > all }' || rc=1
+	wait "$client" || rc=1
+	fabric_ctl restore >/dev/null
+	cat "$tmp_dir/client.log" "$tmp_dir/client.log.err"
+	return $rc
+}
+# acknowledgements, which are small, stay where they are
+check "a slow path is left at the next pause" leaves_slow 1 ib_write_lat -s 1024
+check "a slow path is left under load" leaves_slow 25 ib_write_bw
+verify "every byte, 4 QPs that move" 60 $V4 4096 -q 4 -s 262144
+nothing_reordered() {
+	local n
+	echo "moves of A $(counter A moves), of B $(counter B moves); timeouts of A $(counter A ack_timeouts)"
+	for n in A B; do
+		echo "$n: NAKs of sequence sent $(counter $n seq_naks_sent)"
+		[ "$(counter $n seq_naks_sent)" -eq 0 ] || return 1
+	done
+	[ "$(counter A moves)" -gt 0 ] && [ "$(counter A sacks_received)" -eq 0 ]
+}
+check "nothing came out of its turn, though flows moved" nothing_reordered
 stop_daemons
 fabric_stop
 finish

@@ -65,10 +65,16 @@ is_sprayed() {
 	[ "$sacks_A" -gt 50 ] && [ "$ports_B" -gt 32 ]
 }
 
-# is_plain N: of at most so many queue pairs, each with one port, or two if it had a timeout
+# is_plain N: of at most so many queue pairs, each with one port at a time, of 8, and all in order
 is_plain() {
 	what_was_caught
-	[ "$sacks_A" -eq 0 ] && [ "$sacks_B" -eq 0 ] && [ "$ports_A" -le $((2 * $1)) ] && [ "$ports_B" -le $((2 * $1)) ]
+	[ "$sacks_A" -eq 0 ] && [ "$sacks_B" -eq 0 ] && [ "$ports_A" -le $((8 * $1)) ] && [ "$ports_B" -le $((8 * $1)) ] &&
+		[ "$(counter A seq_naks_sent)" -eq 0 ] && [ "$(counter B seq_naks_sent)" -eq 0 ]
+}
+
+# stays N: the same, each with one port, or two if it had a timeout
+stays() {
+	is_plain "$1" && [ "$ports_A" -le $((2 * $1)) ] && [ "$ports_B" -le $((2 * $1)) ]
 }
 
 # telemetry_socket NS: of the daemon there; the file system is the same everywhere
@@ -193,13 +199,13 @@ stop_daemons
 
 # ------------------------------------------------------------------ off
 
-daemons "multipath = { negotiate = false; };" "" || finish
+daemons "multipath = { negotiate = false; plain = { evs = 1; }; };" "multipath = { plain = { scheduler = \"ecmp\"; }; };" || finish
 capture
 cm_pair "rping to a peer that would, not from here" 20 "rping -s -a $B4 -V -C 50 -S 4000" "rping -c -a $B4 -V -C 50 -S 4000"
 pair "rping from a peer that would" 20 A "rping -s -a $A4 -V -C 50 -S 4000" B "rping -c -a $A4 -V -C 50 -S 4000"
 pair "ib_write_bw -R, one side is off" 20 B "ib_write_bw -d roced0 -F -R -n 200" A "ib_write_bw -d roced0 -F -R -n 200 $B4"
 capture_end
-check "nothing is sprayed unless both want it" is_plain 4
+check "nothing is sprayed unless both want it, and flows stay where they are" stays 4
 check "and nobody says so" nobody_agreed
 stop_daemons
 

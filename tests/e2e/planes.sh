@@ -9,7 +9,7 @@
 
 V4=1 V6=2
 
-need ss ib_write_bw ib_read_bw rping
+need ss ib_write_bw ib_read_bw rping python3
 wire_direct 4200
 veth A port2 B port2 4200
 
@@ -84,6 +84,50 @@ cut_and_back() {
 check "the second port is cut and comes back" cut_and_back port2
 check "the first port is cut and comes back" cut_and_back port
 verify "afterwards: every byte" 30 $V4 4096 -q 2 -s 262144
+
+# ------------------------------------------------------------------ who asks for a connection at the wrong port
+
+# mad INTERFACE FROM TO: a request of a connection manager to B, sent in A
+mad() {
+	in_ns A python3 - "$repo_dir/tests/tools" "$1" "$(in_ns B cat "/sys/class/net/$1/address")" "$2" "$3" <<-'END'
+		import random, socket, struct, sys
+		sys.path.insert(0, sys.argv[1])
+		from hostile_net import bth, packet
+		interface, mac, src, dst = sys.argv[2:]
+		deth = struct.pack("!II", 0x80010000, 1)
+		request = struct.pack("!BBBBHHQHHI", 1, 7, 2, 3, 0, 0, 1, 0x10, 0, 0)
+		body = bth(0x64, 1, 0, ack_req=0) + deth + request.ljust(256, b"\0")
+		ip = packet(socket.inet_aton(src), socket.inet_aton(dst), body, random.Random(1))
+		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+		s.bind((interface, 0))
+		s.send(bytes.fromhex(mac.replace(":", "")) + b"\2bad12" + b"\x08\0" + ip)
+	END
+}
+refused_at_plane() {
+	local taken dropped
+	taken=$(counter B mads_received) dropped=$(counter B not_ours)
+	mad port2 10.78.0.9 10.78.0.2 || return 1
+	sleep 0.3
+	echo "at the plane: taken $(($(counter B mads_received) - taken)), dropped $(($(counter B not_ours) - dropped))"
+	[ "$(counter B mads_received)" -eq "$taken" ] && [ "$(counter B not_ours)" -gt "$dropped" ] || return 1
+	mad port 10.77.0.9 $B4 || return 1
+	sleep 0.3
+	echo "at the device's own port: taken $(($(counter B mads_received) - taken))"
+	[ "$(counter B mads_received)" -eq $((taken + 1)) ]
+}
+check "a connection asked for at a plane's address is none" refused_at_plane
+
+# ------------------------------------------------------------------ both have two, and are to use one
+
+# What either end says of the other counts for both.
+roced_stop A
+MORE="multipath = { peers = ( { network = \"10.77.0.0/24\"; planes = 1; }, { network = \"fd77::/64\"; planes = 1; without_cm = false; } ); };" \
+	two_ports A 1 "$A4/24" "$A6/64" || finish
+quiet_before=$(arrived B port2)
+cm_pair "one port towards that network: rping, data checked" 20 "rping -s -a $B4 -V -C 50 -S 60000" "rping -c -a $B4 -V -C 50 -S 60000"
+pair "one port, asked by the other end: rping IPv6, data checked" 20 \
+	A "rping -s -a $A6 -V -C 50 -S 60000" B "rping -c -a $A6 -V -C 50 -S 60000"
+check "nothing comes by the second port" [ $(($(arrived B port2) - quiet_before)) -lt 20 ]
 
 # ------------------------------------------------------------------ a peer with one port
 

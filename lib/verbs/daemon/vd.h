@@ -66,11 +66,19 @@ struct vd_device {
 	bool has_gw4, has_gw6;             /* an off-link destination is reachable */
 };
 
+/* Hosts of a network. Of several that hold a host, the one with the longest prefix counts. */
+struct vd_peers {
+	struct vd_gid network;
+	bool without_cm;                   /* all do it on connections made without CM */
+	uint32_t max_planes;               /* of a device, used towards them beyond its own port */
+	struct path_sched_config sched;    /* as in struct vd_multipath, for them */
+};
+
 /* Selective repeat and spraying over several paths, with peers that do so too: docs/multipath.md. */
 struct vd_multipath {
 	bool negotiate;                    /* connection management offers it, and takes such offers */
 	uint32_t n_peers;
-	struct vd_gid peers[VD_MAX_PEERS]; /* networks whose hosts do it on connections made without CM */
+	struct vd_peers peers[VD_MAX_PEERS];
 	struct path_sched_config sched;    /* checked, without keep_order; n_evs 0: the default */
 };
 

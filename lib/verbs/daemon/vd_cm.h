@@ -90,8 +90,8 @@ static inline bool vd_cm_is_datagram(const struct vd_cm_id *id)
 }
 
 /* ---- vd_multipath.c ---- */
-/* What is offered or taken for a queue pair; NULL: nothing. */
-struct cm_ext vd_multipath_offer(const struct vd_qp *qp);
+/* What is offered to that host, or taken, for a queue pair; NULL: nothing. */
+struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr *dst);
 /* The queue pair of an active id whose connection is made should do what was agreed. */
 void vd_multipath_check(const struct vd_cm_id *id, const struct vd_qp *qp);
 

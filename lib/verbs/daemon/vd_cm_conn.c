@@ -96,7 +96,7 @@ static int ask_connection(struct vd_cm_id *id, const struct vc_conn_param *param
 
 	id->rq_psn = (uint32_t)vd_random(vd) & VD_PSN_MASK;
 	fill_connect(id, param, &params);
-	params.ext = vd_multipath_offer(qp);
+	params.ext = vd_multipath_offer(qp, &params.path.remote);
 	if (params.ext.flags != 0)
 		vd->stats.multipath_offered++;
 	return cm_connect(vd->cm->cm, id->cm, &params, vd_now(vd));
@@ -168,7 +168,7 @@ static int accept_connection(struct vd_cm_id *id, const struct vc_conn_param *pa
 
 	/* The queue pair is up; what is said is what it does. */
 	if (qp != NULL && qp->ext_on)
-		params.ext = vd_multipath_offer(qp);
+		params.ext = vd_multipath_offer(qp, &id->qp.path.remote);
 	err = cm_accept(vd->cm->cm, id->cm, &params, vd_now(vd));
 	if (err != 0)
 		return err;

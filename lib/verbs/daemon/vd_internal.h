@@ -569,14 +569,12 @@ int vd_qp_by_number(const struct vd_session *session, uint32_t qpn, struct vd_qp
 /* ---- vd_multipath.c ---- */
 /* Whether such queue pairs may do more than the specification. */
 bool vd_multipath_may(const struct vd_device *device, enum tp_qp_type type);
-/* What the peer of that queue pair, which may do more and goes to RTR, has agreed to: set of enum tp_ext_flag, and how many
- * planes it has. */
+/* What the peer of that queue pair, which may do more and goes to RTR, has agreed to: set of enum tp_ext_flag, how many
+ * planes it has, and how paths are chosen towards it: for tp_qp_attr.sched. */
 uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes,
-	bool *by_cm);
+	const struct path_sched_config **sched, bool *by_cm);
 /* A queue pair does it now, by the connection manager or by the list. */
 void vd_multipath_count(struct vd *vd, bool by_cm);
-/* For tp_qp_attr.sched. */
-const struct path_sched_config *vd_multipath_sched(const struct vd *vd);
 /* The peer will not hear that we agree: back to what the specification has. */
 void vd_multipath_leave(struct vd_qp *qp);
 

@@ -17,12 +17,38 @@ bool vd_multipath_may(const struct vd_device *device, enum tp_qp_type type)
 	return device->multipath && type == TP_QPT_RC;
 }
 
-struct cm_ext vd_multipath_offer(const struct vd_qp *qp)
+/* What the configuration says of that host; NULL: nothing. */
+static const struct vd_peers *find_peers(const struct vd *vd, const struct wire_addr *dst)
 {
+	const struct vd_peers *best = NULL;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < vd->multipath.n_peers; i++) {
+		const struct vd_peers *peers = &vd->multipath.peers[i];
+		uint32_t bits = wire_addr_prefix(&peers->network.addr, peers->network.prefix_len);
+
+		if (!wire_addr_same_network(&peers->network.addr, dst, bits) || (best != NULL && bits <= most))
+			continue;
+		best = peers;
+		most = bits;
+	}
+	return best;
+}
+
+struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr *dst)
+{
+	const struct vd_peers *peers;
+	const struct vd *vd;
+	uint32_t n_planes;
+
 	if (qp == NULL || !qp->may_ext || !qp->session->vd->multipath.negotiate)
 		return (struct cm_ext){0};
-	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING,
-		.planes = (uint8_t)qp->session->vd->devices[qp->session->device].n_planes};
+	vd = qp->session->vd;
+	peers = find_peers(vd, dst);
+	n_planes = vd->devices[qp->session->device].n_planes;
+	if (peers != NULL && peers->max_planes < n_planes)
+		n_planes = peers->max_planes;
+	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING, .planes = (uint8_t)n_planes};
 }
 
 /* ---- who has agreed ---- */
@@ -57,40 +83,37 @@ static const struct vd_cm_id *find_connection(
 	return NULL;
 }
 
-static bool in_network(const struct vd_gid *network, const struct wire_addr *addr)
+static const struct path_sched_config *sched_for(const struct vd *vd, const struct vd_peers *peers)
 {
-	return wire_addr_same_network(&network->addr, addr, wire_addr_prefix(&network->addr, network->prefix_len));
-}
+	const struct path_sched_config *sched = peers != NULL ? &peers->sched : &vd->multipath.sched;
 
-static bool is_listed(const struct vd *vd, const struct wire_addr *dst)
-{
-	for (uint32_t i = 0; i < vd->multipath.n_peers; i++) {
-		if (in_network(&vd->multipath.peers[i], dst))
-			return true;
-	}
-	return false;
+	return sched->n_evs != 0 ? sched : NULL;
 }
 
 uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes,
-	bool *by_cm)
+	const struct path_sched_config **sched, bool *by_cm)
 {
 	struct vd *vd = qp->session->vd;
+	const struct vd_peers *peers;
 	const struct vd_cm_id *id;
 	struct wire_addr src, dst;
+	struct cm_ext offer;
 
 	if (vd_av_check(&vd->devices[qp->session->device], av, &src, &dst) != 0)
 		return 0;
+	peers = find_peers(vd, &dst);
+	*sched = sched_for(vd, peers);
+	offer = vd_multipath_offer(qp, &dst);
 	id = find_connection(qp, dest_qpn, &src, &dst);
-	if (id != NULL && ((id->qp.ext.flags & vd_multipath_offer(qp).flags) != 0) &&
-		id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
+	if (id != NULL && (id->qp.ext.flags & offer.flags) != 0 && id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
 		*by_cm = true;
-		*n_planes = id->qp.ext.planes;
+		*n_planes = id->qp.ext.planes < offer.planes ? id->qp.ext.planes : offer.planes;
 		return TP_EXT_SACK;
 	}
-	if (id != NULL || !is_listed(vd, &dst))
+	if (id != NULL || peers == NULL || !peers->without_cm)
 		return 0;
-	/* Who is listed has as many as we have. */
-	*n_planes = TP_MAX_PLANES;
+	/* Who is listed has as many as we have, and uses as many. */
+	*n_planes = peers->max_planes;
 	return TP_EXT_SACK;
 }
 
@@ -100,11 +123,6 @@ void vd_multipath_count(struct vd *vd, bool by_cm)
 		vd->stats.multipath_agreed++;
 	else
 		vd->stats.multipath_listed++;
-}
-
-const struct path_sched_config *vd_multipath_sched(const struct vd *vd)
-{
-	return vd->multipath.sched.n_evs != 0 ? &vd->multipath.sched : NULL;
 }
 
 /* ---- who has not, after all ---- */
@@ -154,7 +172,13 @@ static void paths_call(void *arg)
 	call->err = tp_qp_paths(call->qp->tp_qp, call->paths);
 }
 
-static struct vd_qp *next_sprayer(struct vd *vd, uint32_t from)
+/* Those that spray, and those that may go from one path to another. */
+static bool has_paths(const struct vd_qp *qp)
+{
+	return qp->ext_on || qp->type == TP_QPT_RC || qp->type == TP_QPT_XRC_INI;
+}
+
+static struct vd_qp *next_with_paths(struct vd *vd, uint32_t from)
 {
 	struct vd_qp *qp, *first = NULL;
 	struct vd_session *session;
@@ -164,7 +188,7 @@ static struct vd_qp *next_sprayer(struct vd *vd, uint32_t from)
 		if (session->kind != VD_KIND_VERBS)
 			continue;
 		for (uint32_t i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
-			if (qp->ext_on && qp->qpn >= from && (first == NULL || qp->qpn < first->qpn))
+			if (has_paths(qp) && qp->qpn >= from && (first == NULL || qp->qpn < first->qpn))
 				first = qp;
 		}
 	}
@@ -175,14 +199,14 @@ int vd_next_paths(struct vd *vd, uint32_t from, struct vd_qp_paths *out)
 {
 	struct vd_qp *qp;
 
-	while ((qp = next_sprayer(vd, from)) != NULL) {
+	while ((qp = next_with_paths(vd, from)) != NULL) {
 		struct paths_call call = {.qp = qp, .paths = &out->paths};
 
 		vd_call(qp->session, paths_call, &call);
+		/* It may have gone back to what its peer can. */
+		qp->ext_on = qp->ext_on && call.err == 0 && !out->paths.in_order;
 		if (call.err == 0)
 			break;
-		/* It has gone back to what its peer can; asked once, not each time. */
-		qp->ext_on = false;
 		from = qp->qpn + 1;
 	}
 	if (qp == NULL)

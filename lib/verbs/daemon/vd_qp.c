@@ -395,8 +395,7 @@ static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct q
 {
 	uint32_t n_planes = 0;
 
-	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes, by_cm);
-	call->attr.sched = vd_multipath_sched(qp->session->vd);
+	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes, &call->attr.sched, by_cm);
 	if (call->attr.ext == 0)
 		return;
 	call->mask |= TP_QP_EXT;

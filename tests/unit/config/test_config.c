@@ -153,6 +153,14 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"0.0.0.0/0\" ]; };\n", 5, "a prefix length of 1 to 32", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"224.0.0.0/4\" ]; };\n", 5,
 		"a network of hosts' unicast", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = ( { network = \"10.0.0.0/24\"; evs = 65; } ); };\n", 5,
+		"multipath.peers[0].evs: 65 is out of range, must be 1 to 64", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = ( \"10.0.0.0/24\", { evs = 8; } ); };\n", 5,
+		"multipath.peers[1]: key 'network' is missing", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = ( 5, { network = \"ten\"; schedule = \"reps\"; } ); };\n", 5,
+		"multipath.peers[1]: unknown key 'schedule', did you mean 'scheduler'?", 3},
+	{EAL WORKERS PORTS DEVICES "multipath = { plain = { evs = 9; }; };\n", 5,
+		"multipath.plain.evs: 9 is out of range, must be 1 to 8", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { negotiate = \"on\"; };\n", 5,
 		"multipath.negotiate: must be true or false", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { negociate = true; };\n", 5, "did you mean 'negotiate'?", 1},
@@ -302,7 +310,9 @@ static void test_defaults(void **state)
 	assert_int_equal(config.devices[0].addrs[1].len, 64);
 	assert_true(config.devices[0].multipath && config.multipath.negotiate && config.multipath.move_on_timeout);
 	assert_int_equal(config.multipath.n_peers, 0);
-	assert_int_equal(config.multipath.scheduler, PATH_SCHED_ADAPTIVE);
+	assert_int_equal(config.multipath.scheduler.kind, PATH_SCHED_ADAPTIVE);
+	assert_int_equal(config.multipath.plain.scheduler.kind, PATH_SCHED_ADAPTIVE);
+	assert_int_equal(config.multipath.plain.evs, TP_PLAIN_EVS);
 	assert_int_equal(config.multipath.evs, 64);
 	free(out);
 }
@@ -339,13 +349,45 @@ static void test_values(void **state)
 	assert_int_equal(config.control.group.gid, 0);
 	assert_true(config.limits.shm_bytes == 8589934592ull);
 	assert_false(config.multipath.negotiate);
-	assert_int_equal(config.multipath.scheduler, PATH_SCHED_REPS);
+	assert_int_equal(config.multipath.scheduler.kind, PATH_SCHED_REPS);
 	assert_int_equal(config.multipath.evs, 16);
 	assert_int_equal(config.multipath.n_peers, 3);
-	assert_int_equal(config.multipath.peers[0].len, 16);
-	assert_int_equal(config.multipath.peers[1].len, 64);
-	assert_int_equal(config.multipath.peers[2].len, 32);
-	assert_int_equal(config.multipath.peers[2].addr.b[15], 4);
+	assert_int_equal(config.multipath.peers[0].network.len, 16);
+	assert_int_equal(config.multipath.peers[1].network.len, 64);
+	assert_int_equal(config.multipath.peers[2].network.len, 32);
+	assert_int_equal(config.multipath.peers[2].network.addr.b[15], 4);
+	free(out);
+}
+
+/* Networks and groups of what is different for them, mixed. */
+static void test_peers(void **state)
+{
+	static struct config config;
+	unsigned n;
+	char *out = load(WORKERS PORTS DEVICES
+			 "multipath = { evs = 32; plain = { scheduler = \"flowlet\"; evs = 4; };\n"
+			 "  peers = ( \"10.1.0.0/16\",\n"
+			 "    { network = \"10.1.2.0/24\"; scheduler = \"reps\"; evs = 16; planes = 2; },\n"
+			 "    { network = \"fd77::/64\"; without_cm = false; } ); };\n", &config, &n);
+	const struct config_peers *peers = config.multipath.peers;
+
+	(void)state;
+	assert_string_equal(out, "");
+	assert_int_equal(config.multipath.n_peers, 3);
+	assert_int_equal(peers[0].network.len, 16);
+	assert_false(peers[0].scheduler.given);
+	assert_int_equal(peers[0].evs, 0);
+	assert_int_equal(peers[0].planes, TP_MAX_PLANES);
+	assert_true(peers[0].without_cm);
+	assert_int_equal(peers[1].network.len, 24);
+	assert_true(peers[1].scheduler.given);
+	assert_int_equal(peers[1].scheduler.kind, PATH_SCHED_REPS);
+	assert_int_equal(peers[1].evs, 16);
+	assert_int_equal(peers[1].planes, 2);
+	assert_int_equal(peers[2].network.addr.b[1], 0x77);
+	assert_false(peers[2].without_cm);
+	assert_int_equal(config.multipath.plain.scheduler.kind, PATH_SCHED_FLOWLET);
+	assert_int_equal(config.multipath.plain.evs, 4);
 	free(out);
 }
 
@@ -404,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_missing_file),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_examples),
 		cmocka_unit_test(test_driver_texts),
 	};

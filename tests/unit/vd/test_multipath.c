@@ -112,7 +112,8 @@ static struct vd_multipath listing(bool negotiate, uint8_t third)
 {
 	struct vd_multipath m = {.negotiate = negotiate, .n_peers = 1};
 
-	m.peers[0] = (struct vd_gid){{{[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = third}}, 24};
+	m.peers[0] = (struct vd_peers){.network = {{{[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = third}}, 24},
+		.without_cm = true, .max_planes = TP_MAX_PLANES - 1};
 	return m;
 }
 
@@ -321,6 +322,70 @@ static void answer_before_list(void **state)
 	stop(&p);
 }
 
+static void brought_up(struct pair *p, const struct vd_multipath *multipath, bool by_cm)
+{
+	start(p, multipath);
+	if (by_cm) {
+		connect_pair(p, "welcome");
+	} else {
+		wx_up(&p->client.qp, p->server.qp.qpn);
+		wx_up(&p->server.qp, p->client.qp.qpn);
+	}
+	talk(p);
+}
+
+static void expect_paths(struct pair *p, const char *scheduler, uint32_t n_evs)
+{
+	struct vd_qp_paths first;
+
+	assert_int_equal(vd_next_paths(p->w->vd, 0, &first), 0);
+	assert_string_equal(first.paths.scheduler, scheduler);
+	assert_int_equal(first.paths.n, n_evs);
+}
+
+/* What is said of a network is for its hosts, however the connection is made; the smallest network counts. */
+static void networks_have_their_own_paths(void **state)
+{
+	struct vd_multipath multipath = listing(true, 2);
+	struct pair p;
+
+	(void)state;
+	multipath.n_peers = 3;
+	multipath.peers[1] = multipath.peers[2] = multipath.peers[0];
+	for (uint32_t i = 0; i < 3; i++)
+		path_sched_config_default(&multipath.peers[i].sched);
+	multipath.peers[0].network.prefix_len = 16;
+	multipath.peers[0].network.addr.b[14] = 0;
+	multipath.peers[0].sched.kind = PATH_SCHED_BITMAP;
+	multipath.peers[1].sched.kind = PATH_SCHED_REPS;
+	multipath.peers[1].sched.n_evs = 16;
+	multipath.peers[2].network.addr.b[14] = 3;
+	for (int by_cm = 0; by_cm < 2; by_cm++) {
+		brought_up(&p, &multipath, by_cm != 0);
+		expect_paths(&p, "reps", 16);
+		stop(&p);
+	}
+}
+
+/* Not all hosts of the network do it, so only the connection manager can tell. */
+static void settings_are_no_list(void **state)
+{
+	struct vd_multipath multipath = listing(true, 2);
+	struct pair p;
+
+	(void)state;
+	path_sched_config_default(&multipath.peers[0].sched);
+	multipath.peers[0].sched.n_evs = 4;
+	multipath.peers[0].without_cm = false;
+	brought_up(&p, &multipath, false);
+	assert_int_equal(stats_of(&p).multipath_listed, 0);
+	assert_int_equal(sacks(&p), 0);
+	stop(&p);
+	brought_up(&p, &multipath, true);
+	expect_paths(&p, "adaptive", 4);
+	stop(&p);
+}
+
 /* An unreliable connection has nothing to acknowledge. */
 static void only_reliable(void **state)
 {
@@ -383,6 +448,8 @@ int main(void)
 		cmocka_unit_test(listed),
 		cmocka_unit_test(not_listed),
 		cmocka_unit_test(answer_before_list),
+		cmocka_unit_test(networks_have_their_own_paths),
+		cmocka_unit_test(settings_are_no_list),
 		cmocka_unit_test(only_reliable),
 		cmocka_unit_test(paths_are_told),
 	};
