@@ -73,9 +73,9 @@ rate() {
 # What is lost at the cut is told by the programs: all of it has to come and to be right.
 cut_and_restore() {
 	local client before after rc=0
-	spawn_in B 60 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 18
+	spawn_in B 60 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 32
 	server_settles B ib_write_bw
-	spawn_in A 60 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 18 $SIDE_B
+	spawn_in A 60 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 32 $SIDE_B
 	client=$spawned_pid
 	sleep 2
 	before=$(rate 1)
