@@ -91,7 +91,8 @@ struct cc_theta {
 
 /* Private. */
 struct cc_predict {
-	uint32_t delay_ns[CC_MEDIAN_OF];
+	uint32_t delay_ns[CC_MEDIAN_OF];   /* the last, in no order; by three they are also sorted: */
+	uint32_t least_ns[CC_MEDIAN_OF / 3], middle_ns[CC_MEDIAN_OF / 3], most_ns[CC_MEDIAN_OF / 3];
 	uint32_t past_ns[CC_LOOK_AHEAD];   /* medians of the last steps, */
 	uint32_t said_ns[CC_LOOK_AHEAD];   /* and what was predicted at them */
 	uint64_t step_ns;          /* when the last step was; 0: none */
@@ -122,8 +123,8 @@ struct cc {
 			uint64_t cut_ns;     /* of the last decrease by delay */
 			uint64_t adapt_ns;   /* when the next look at what was achieved is due */
 			uint64_t average_ns16; /* of the delay, EWMA 1/80, << 16 */
+			uint64_t achieved_bytes; /* acknowledged since the last look */
 			uint32_t unsettled_bytes; /* acknowledged since inc was last added */
-			uint32_t achieved_bytes; /* acknowledged since the last look */
 			bool trouble;        /* a loss, or a delay far above the target, since the last look */
 			bool adapting;       /* the next look is due */
 			struct cc_predict predict;

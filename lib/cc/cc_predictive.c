@@ -51,22 +51,23 @@ static inline uint32_t middle(uint32_t a, uint32_t b, uint32_t c)
 	return max(min(a, b), min(max(a, b), c));
 }
 
-static inline uint32_t least(uint32_t a, uint32_t b, uint32_t c)
+/* Sorts the three that the place at is one of. */
+static void sort_three(struct cc_predict *p, uint32_t at)
 {
-	return min(min(a, b), c);
-}
+	uint32_t three = at / 3;
+	uint32_t a = p->delay_ns[3 * three], b = p->delay_ns[3 * three + 1], c = p->delay_ns[3 * three + 2];
 
-static inline uint32_t most(uint32_t a, uint32_t b, uint32_t c)
-{
-	return max(max(a, b), c);
+	p->least_ns[three] = min(min(a, b), c);
+	p->middle_ns[three] = middle(a, b, c);
+	p->most_ns[three] = max(max(a, b), c);
 }
 
 /* Of three threes: the median of all is the median of the largest least, the median middle and the least largest. */
-static uint32_t median_of_nine(const uint32_t *v)
+static uint32_t median_of_nine(const struct cc_predict *p)
 {
-	return middle(most(least(v[0], v[1], v[2]), least(v[3], v[4], v[5]), least(v[6], v[7], v[8])),
-		middle(middle(v[0], v[1], v[2]), middle(v[3], v[4], v[5]), middle(v[6], v[7], v[8])),
-		least(most(v[0], v[1], v[2]), most(v[3], v[4], v[5]), most(v[6], v[7], v[8])));
+	return middle(max(max(p->least_ns[0], p->least_ns[1]), p->least_ns[2]),
+		middle(p->middle_ns[0], p->middle_ns[1], p->middle_ns[2]),
+		min(min(p->most_ns[0], p->most_ns[1]), p->most_ns[2]));
 }
 
 /* The lower median of the first few. */
@@ -85,11 +86,15 @@ static uint32_t median_of(const uint32_t *v, uint32_t n)
 
 static uint32_t take_delay(struct cc_predict *p, uint32_t delay_ns)
 {
-	p->delay_ns[p->at_delay] = delay_ns;
-	p->at_delay = (uint8_t)(p->at_delay + 1 < CC_MEDIAN_OF ? p->at_delay + 1 : 0);
-	if (p->n_delays < CC_MEDIAN_OF)
-		p->n_delays++;
-	return p->n_delays < CC_MEDIAN_OF ? median_of(p->delay_ns, p->n_delays) : median_of_nine(p->delay_ns);
+	uint32_t at = p->at_delay;
+
+	p->delay_ns[at] = delay_ns;
+	sort_three(p, at);
+	p->at_delay = (uint8_t)(at + 1 < CC_MEDIAN_OF ? at + 1 : 0);
+	if (p->n_delays == CC_MEDIAN_OF)
+		return median_of_nine(p);
+	p->n_delays++;
+	return median_of(p->delay_ns, p->n_delays);
 }
 
 /* ---- prediction ---- */
@@ -160,10 +165,11 @@ static bool trusted(const struct cc_predict *p)
 static void take_senders(struct cc *cc, uint8_t senders)
 {
 	struct cc_predict *p = &cc->predict;
-	uint32_t part = cc->max_window_bytes / (senders != 0 ? senders : 1);
+	uint32_t part;
 
 	if (senders == p->senders)
 		return;
+	part = cc->max_window_bytes / (senders != 0 ? senders : 1);
 	p->senders = senders;
 	p->cap_bytes = part;
 	if (part < cc->config->packet_bytes)

@@ -18,6 +18,7 @@
 
 #define FRACTION   16u
 #define RANGE_RTTS 4u
+#define LONG_AGO_NS ((uint64_t)1 << 62)
 #define MOVED_PART 16u  /* the target follows when the window has moved by such a part of it */
 
 const struct cc_swift_params cc_swift_default = {
@@ -90,7 +91,7 @@ static uint64_t target_ns(struct cc *cc)
 	uint32_t bytes = (uint32_t)(s->window16 >> FRACTION), part = s->scaled_bytes / MOVED_PART;
 	uint64_t base_ns = p->base_target_ns;
 
-	if (s->scaled_bytes == 0 || bytes > s->scaled_bytes + part || bytes < s->scaled_bytes - part) {
+	if (s->scaled_bytes == 0 || bytes > (uint64_t)s->scaled_bytes + part || bytes < s->scaled_bytes - part) {
 		s->scale_ns = scale_ns(cc);
 		s->scaled_bytes = bytes != 0 ? bytes : 1;
 	}
@@ -118,6 +119,7 @@ static void set(struct cc *cc, uint64_t window16)
 static void init(struct cc *cc, uint64_t bdp_bytes)
 {
 	(void)bdp_bytes;
+	cc->swift.cut_ns = 0 - LONG_AGO_NS;
 	set(cc, (uint64_t)cc->max_window_bytes << FRACTION);
 }
 
@@ -126,14 +128,14 @@ static bool may_cut(const struct cc *cc, uint64_t now_ns)
 	return now_ns - cc->swift.cut_ns >= cc->swift.rtt_ns;
 }
 
-static void cut(struct cc *cc, uint64_t part_permil, uint64_t now_ns)
+/* Takes a part16 of 2^16 off. */
+static void cut(struct cc *cc, uint64_t part16, uint64_t now_ns)
 {
-	const struct cc_swift_params *p = params(cc);
-	uint64_t window16 = cc->swift.window16;
+	uint64_t window16 = cc->swift.window16, most16 = ((uint64_t)params(cc)->most_permil << 16) / 1000;
 
-	if (part_permil > p->most_permil)
-		part_permil = p->most_permil;
-	set(cc, window16 - window16 * part_permil / 1000);
+	if (part16 > most16)
+		part16 = most16;
+	set(cc, window16 - cc_mul_shift(window16, part16, 16));
 	cc->swift.cut_ns = now_ns;
 }
 
@@ -161,14 +163,14 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	if (ack->rtt_ns < target)
 		grow(cc, ack->bytes);
 	else if (may_cut(cc, ack->now_ns))
-		cut(cc, params(cc)->beta_permil * (ack->rtt_ns - target) / ack->rtt_ns, ack->now_ns);
+		cut(cc, cc_permil(((ack->rtt_ns - target) << 16) / ack->rtt_ns, params(cc)->beta_permil), ack->now_ns);
 }
 
 static void lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns)
 {
 	(void)bytes;
 	if (queued && may_cut(cc, now_ns))
-		cut(cc, params(cc)->most_permil, now_ns);
+		cut(cc, UINT64_MAX, now_ns);
 }
 
 static void silent(struct cc *cc, uint64_t now_ns)
@@ -180,7 +182,7 @@ static void silent(struct cc *cc, uint64_t now_ns)
 	if (s->silences >= params(cc)->reset_after)
 		set(cc, 0);
 	else if (may_cut(cc, now_ns))
-		cut(cc, params(cc)->most_permil, now_ns);
+		cut(cc, UINT64_MAX, now_ns);
 }
 
 const struct cc_ops cc_swift_ops = {

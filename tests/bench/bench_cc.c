@@ -36,11 +36,14 @@ static int compare(const void *a, const void *b)
 static void make_inputs(void)
 {
 	uint64_t random = 1;
+	uint32_t delay_ns = BASE_NS;
 
 	for (uint32_t i = 0; i < INPUTS; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
+		delay_ns += BASE_NS + (uint32_t)(random >> 40) % (BASE_NS / 4) - BASE_NS / 8;
+		delay_ns = delay_ns > 3 * BASE_NS ? 2 * BASE_NS : delay_ns < BASE_NS ? 0 : delay_ns - BASE_NS;
 		inputs[i] = (struct cc_ack){
-			.rtt_ns = BASE_NS + (uint32_t)(random >> 40) % (2 * BASE_NS),
+			.rtt_ns = BASE_NS + delay_ns,
 			.bytes = PACKET,
 			.marked = (random >> 33) % 8 == 0,
 			.senders = 3,
