@@ -135,6 +135,7 @@ void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queu
 		.rtt_ns = rtt_ns,
 		.bytes = qp->ext->cc.config->packet_bytes,
 		.marked = marked,
+		.senders = qp->ext->senders,
 	});
 	window_take(qp);
 }
