@@ -50,6 +50,7 @@ struct sim_congestion {
 	{"timely", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "congestion = \"timely\""}, \
 	N("timely.ewma", F(s, f.timely.ewma_permil), 1, 1000, "875", "permille", "part of the latest difference"), \
 	N("timely.beta", F(s, f.timely.beta_permil), 0, 1000, "800", "permille", "of a decrease"), \
+	N("timely.least", F(s, f.timely.least_permil), 0, 1000, "500", "permille", "of the rate that one leaves"), \
 	N("timely.low_ns", F(s, f.timely.low_ns), 0, UINT32_MAX, "50000", "ns", "round trips below only add"), \
 	N("timely.high_ns", F(s, f.timely.high_ns), 1, UINT32_MAX, "500000", "ns", "round trips above only cut"), \
 	N("timely.min_rtt_ns", F(s, f.timely.min_rtt_ns), 1, UINT32_MAX, "20000", "ns", "that gradients are relative to"), \

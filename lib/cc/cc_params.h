@@ -40,6 +40,7 @@ extern const struct cc_dcqcn_params cc_dcqcn_simulator; /* of the simulator that
 struct cc_timely_params {
 	uint32_t ewma_permil;       /* part of the latest difference in the gradient, 1..1000 */
 	uint32_t beta_permil;       /* of a decrease, 0..1000 */
+	uint32_t least_permil;      /* of the rate that one leaves, 0..1000 */
 	uint32_t low_ns, high_ns;   /* round trips below only add, above only cut; high_ns not 0 */
 	uint32_t min_rtt_ns;        /* that gradients are relative to; not 0 */
 	uint64_t add_bps;

@@ -7,8 +7,8 @@
  *   gradient not above 0    rate += N delta, N = 5 from the fifth time in a row, else 1
  *   gradient above 0        rate *= 1 - beta gradient
  *
- * The gradient is an EWMA of differences between successive round trips. There is one update a segment. The paper has no
- * loss; here silence halves the rate.
+ * The gradient is an EWMA of differences between successive round trips. There is one update a segment. A decrease halves
+ * the rate at most, as in the code that the authors published. The paper has no loss; here silence halves the rate.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define HYPER_TIMES 5u
 
 const struct cc_timely_params cc_timely_default = {
-	.ewma_permil = 875, .beta_permil = 800, .low_ns = 50000, .high_ns = 500000, .min_rtt_ns = 20000,
+	.ewma_permil = 875, .beta_permil = 800, .least_permil = 500, .low_ns = 50000, .high_ns = 500000, .min_rtt_ns = 20000,
 	.add_bps = 10000000, .hyper_after = 5, .segment_bytes = 16384,
 };
 
@@ -34,7 +34,8 @@ static int check(const struct cc_config *config)
 
 	if (p == NULL)
 		return 0;
-	if (p->ewma_permil == 0 || p->ewma_permil > 1000 || p->beta_permil > 1000 || p->high_ns == 0)
+	if (p->ewma_permil == 0 || p->ewma_permil > 1000 || p->beta_permil > 1000 || p->high_ns == 0 ||
+		p->least_permil > 1000)
 		return -EINVAL;
 	if (p->low_ns > p->high_ns || p->min_rtt_ns == 0 || p->add_bps > config->rate_bps || p->hyper_after > UINT8_MAX)
 		return -EINVAL;
@@ -53,12 +54,13 @@ static void set(struct cc *cc, uint64_t bps)
 	cc_set_rate(cc, bps);
 }
 
-/* Takes a part16 of 2^16 off, all at most. */
+/* Takes a part16 of 2^16 off. */
 static void cut(struct cc *cc, uint64_t part16)
 {
-	uint64_t bps = cc->timely.current_bps;
+	uint64_t bps = cc->timely.current_bps, least = cc_permil(bps, params(cc)->least_permil), left;
 
-	set(cc, part16 >= ONE16 ? 0 : bps - (bps * part16 >> 16));
+	left = part16 >= ONE16 ? 0 : bps - (bps * part16 >> 16);
+	set(cc, left > least ? left : least);
 }
 
 static void by_gradient(struct cc *cc)

@@ -81,6 +81,24 @@ static void one_update_a_segment(void **state)
 	near((double)cc_rate_bps(&cc) / MBPS, 6000, 0.2);
 }
 
+/* As in the trace, a gradient of 0.8738 and one of more than 1: but half is left. */
+static void no_decrease_takes_more_than_half(void **state)
+{
+	struct cc_timely_params halves = each;
+	struct cc_config of_halves = config;
+	struct cc cc;
+
+	(void)state;
+	halves.least_permil = cc_timely_default.least_permil;
+	of_halves.timely = &halves;
+	cc_init(&cc, &of_halves);
+	ack(&cc, 100);
+	ack(&cc, 120);
+	near((double)cc_rate_bps(&cc) / MBPS, 5000, 0.2);
+	ack(&cc, 200);
+	near((double)cc_rate_bps(&cc) / MBPS, 2500, 0.2);
+}
+
 static void silence_halves_it(void **state)
 {
 	struct cc cc;
@@ -97,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_trace_by_hand),
 		cmocka_unit_test(one_update_a_segment),
+		cmocka_unit_test(no_decrease_takes_more_than_half),
 		cmocka_unit_test(silence_halves_it),
 	};
 

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "cc.h"
 #include "path_sched.h"
 #include "tp.h"
 #include "wire_icrc.h"
@@ -68,6 +69,7 @@ struct hx_options {
 	uint8_t n_planes;           /* beyond the first */
 	bool move;                  /* move_on_timeout */
 	enum path_sched_kind sched;
+	const struct cc_config *cc; /* with ext; NULL: none */
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency */
 	struct tp_cnp_config cnp;
