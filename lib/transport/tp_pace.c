@@ -10,6 +10,8 @@
 #define BURST_NS      8000u   /* two slots of the timing wheel: a timer may be one late */
 #define HEADER_BYTES  ((uint32_t)WIRE_MAX_HDR_BYTES)
 #define BITS          8u
+#define PER_TIMEOUT   16u     /* packets */
+#define ACK_TIMEOUT_UNIT_NS 4096ull
 
 static uint32_t packet_bytes(uint32_t mtu)
 {
@@ -154,15 +156,32 @@ static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
 		b->even_ns = now_ns + (uint64_t)((unsigned __int128)(b->even_ns - now_ns) * b->byte_cost / before);
 }
 
+/* A few packets in an ACK timeout: slower, the timer would take for lost what only waits here. */
+static uint64_t least_bps(const struct tp_qp *qp)
+{
+	uint64_t bits = (uint64_t)PER_TIMEOUT * packet_bytes(qp->mtu) * BITS;
+
+	if (qp->attr.timeout == 0)
+		return 0;
+	return bits * NS_PER_S / (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
+}
+
+/* Answers of READs wait, and the controller is none that CNPs tell of them: nothing acknowledges them, so what it knows is of
+ * requests alone, and the peer's timer runs for them. */
+static bool unheard(const struct tp_qp *qp)
+{
+	return !TAILQ_EMPTY(&qp->resp.answers) && qp->ext->cc.config->kind != CC_DCQCN;
+}
+
 /* The lower of what is set and what a congestion controller says; 0: no limit. */
 static uint64_t rate_of(struct tp_qp *qp)
 {
 	uint64_t limit_bps = qp->pace.limit_bps, rate_bps;
 
-	if (!tp_recovery_controlled(qp))
+	if (!tp_recovery_controlled(qp) || unheard(qp))
 		return limit_bps;
 	cc_timer(&qp->ext->cc, qp->tp->now_ns);
-	rate_bps = cc_rate_bps(&qp->ext->cc);
+	rate_bps = RTE_MAX(cc_rate_bps(&qp->ext->cc), least_bps(qp));
 	if (rate_bps == CC_UNLIMITED || (limit_bps != 0 && limit_bps < rate_bps))
 		return limit_bps;
 	return rate_bps;
