@@ -49,6 +49,33 @@ static void test_there_may_be_none(void **state)
 	assert_int_equal(sent_in_ms(NULL), PACKETS);
 }
 
+/* IBTA annex A17, 17.9.3: a notification for the queue pair; 80 Mb/s become 40, a frame of about 330 bytes each 66 us. */
+static void test_a_cnp_sets_it(void **state)
+{
+	const struct cc_dcqcn_params params = {
+		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
+		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
+	const struct cc_config dcqcn = {
+		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
+	const struct hx_options o = {.ext = true, .latency_ns = 1 * US, .cc = &dcqcn};
+	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
+	struct hx_world *w = make_with(o, NULL);
+	const uint8_t reserved[16] = {0};
+	uint32_t before;
+	uint64_t id;
+
+	(void)state;
+	hx_inject(w, 0, cnp, reserved, sizeof(reserved));
+	assert_int_equal(counters(w, 0)->cnps_received, 1);
+	before = w->side[0].emitted;
+	id = hx_op(w, TP_WR_WRITE, 0, 0, PACKETS * MTU, DST);
+	hx_run(w, 1 * HX_MS);
+	assert_in_range(w->side[0].emitted - before, 14, 20);
+	hx_run(w, 10 * HX_MS);
+	expect_written(w, id, PACKETS * MTU);
+	hx_free(w);
+}
+
 /* What is lost is sent again at that pace too, and all of it arrives. */
 static void test_with_losses(void **state)
 {
@@ -83,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_kept),
 		cmocka_unit_test(test_there_may_be_none),
+		cmocka_unit_test(test_a_cnp_sets_it),
 		cmocka_unit_test(test_with_losses),
 		cmocka_unit_test(test_ends_while_it_waits),
 	};
