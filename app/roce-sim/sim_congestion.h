@@ -62,7 +62,8 @@ struct sim_congestion {
 		"round trip; 0: the base one and congestion.target_ns"), \
 	N("swift.scale_ns", F(s, f.swift.scale_ns), 0, 1000000000, "0", "ns", \
 		"most that small windows add; 0: four base round trips"), \
-	N("swift.scale_min", F(s, f.swift.scale_min_milli), 1, UINT32_MAX, "100", "1/1000 packet", "windows that add all of it"), \
+	N("swift.scale_min", F(s, f.swift.scale_min_milli), 1, UINT32_MAX, "100", "1/1000 packet", \
+		"windows that add all of it"), \
 	N("swift.scale_max", F(s, f.swift.scale_max_milli), 1, UINT32_MAX, "100000", "1/1000 packet", "and nothing"), \
 	N("swift.add", F(s, f.swift.add_permil), 0, 10000, "1000", "1/1000 packet", "each round trip"), \
 	N("swift.beta", F(s, f.swift.beta_permil), 0, 1000, "800", "permille", "of a decrease"), \

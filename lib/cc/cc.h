@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much a sender may have on its way, and how fast it may send. One struct cc a queue pair, embedded by the transport
- * and touched by one thread: what acknowledgements and congestion notifications tell goes in, a window and a pace come
- * out. Pure: no clock, no allocation, no floating point, so that the simulator gives the same bytes everywhere.
+ * How much a sender may have on its way, and how fast it may send. One struct cc a queue pair, embedded by the
+ * transport and touched by one thread: what acknowledgements and congestion notifications tell goes in, a window and a
+ * pace come out. Pure: no clock, no allocation, no floating point, so that the simulator gives the same bytes
+ * everywhere.
  *
- * Times are of one clock that does not go back. What goes by time (DCQCN) is made up for whenever one of the functions is
- * called with a time, so nobody has to arm a timer: who paces calls cc_sent() for each packet and then reads the rate.
+ * Times are of one clock that does not go back. What goes by time (DCQCN) is made up for whenever one of the functions
+ * is called with a time, so nobody has to arm a timer: who paces calls cc_sent() for each packet and then reads the
+ * rate.
  */
 #ifndef CC_H
 #define CC_H
@@ -23,7 +25,7 @@ enum cc_kind {
 	CC_TIMELY,         /* a pace by the gradient of the round trip */
 	CC_SWIFT,          /* a window by a target delay */
 	CC_THETA_POWERTCP, /* a window and a pace by the round trip and its gradient */
-	CC_NSCC,           /* Network Signal-based Congestion Control: window by delay and marks (Ultra Ethernet 1.0, 3.6.13) */
+	CC_NSCC,           /* Network Signal-based Congestion Control: window by delay and marks (Ultra Ethernet 1.0) */
 	CC_PREDICTIVE,     /* NSCC with the median of delays, a prediction of them, and the receiver's count of senders */
 	CC_KINDS,
 };
@@ -178,9 +180,9 @@ static inline uint32_t cc_window_bytes(const struct cc *cc)
 	return cc->window_bytes;
 }
 
-/* How fast packets may be sent, headers included, bits/s; CC_UNLIMITED: as the link takes them. Kinds that go by a window
- * have a pace when even one packet a round trip is too much. Who only heeds the window sends more than it should then, but
- * no more than a packet a round trip. */
+/* How fast packets may be sent, headers included, bits/s; CC_UNLIMITED: as the link takes them. Kinds that go by a
+ * window have a pace when even one packet a round trip is too much. Who only heeds the window sends more than it should
+ * then, but no more than a packet a round trip. */
 static inline uint64_t cc_rate_bps(const struct cc *cc)
 {
 	return cc->rate_bps;

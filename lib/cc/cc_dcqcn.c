@@ -2,14 +2,14 @@
 /*
  * DCQCN, the reaction point.
  *
- *   notification        target = rate; rate *= 1 - alpha / 2; alpha = (1 - g) alpha + g; timer and byte counter start over
+ *   notification        target = rate; rate *= 1 - alpha / 2; alpha = (1 - g) alpha + g; both counters from 0
  *   none for a period   alpha *= 1 - g
  *   timer or byte counter ends: neither has F times before   rate = (rate + target) / 2
  *                               one has                      target += AI first
  *                               both have                    target += i HAI first, i from 1
  *
- * Nobody arms timers: each call first makes up for those that have ended since the last one. After long idleness most of
- * that is a power and a straight line, so that it takes no longer.
+ * Nobody arms timers: each call first makes up for those that have ended since the last one. After long idleness most
+ * of that is a power and a straight line, so that it takes no longer.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -162,7 +162,7 @@ static void next_stage(uint16_t *stage)
 		(*stage)++;
 }
 
-/* The line that increases by the timer alone become: each adds the same, and the rate is one of them behind the target. */
+/* The line that increases by the timer alone become: each adds the same, the rate is one behind the target. */
 static void increase_far(struct cc *cc, uint64_t n)
 {
 	struct cc_dcqcn *d = &cc->dcqcn;

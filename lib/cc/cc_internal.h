@@ -24,8 +24,8 @@ struct cc_ops {
 extern const struct cc_ops cc_none_ops, cc_dcqcn_ops, cc_timely_ops, cc_swift_ops, cc_theta_ops, cc_nscc_ops,
 	cc_predictive_ops;
 
-/* cc.c: what is common to those with a window. Lost for want of room: so much was too much. Lost otherwise: the window has
- * nothing to do with it. */
+/* cc.c: what is common to those with a window. Lost for want of room: so much was too much. Lost otherwise: the window
+ * has nothing to do with it. */
 void cc_window_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
 void cc_window_silent(struct cc *cc, uint64_t now_ns);
 

@@ -68,7 +68,7 @@ extern const struct cc_swift_params cc_swift_default;
 /* Theta-PowerTCP (Addanki et al., NSDI 2022, algorithm 2). */
 struct cc_theta_params {
 	uint32_t gamma_permil;      /* part of the new window, 1..1000 */
-	uint32_t flows;             /* that share a link, expected: each update adds a bandwidth-delay product by that; not 0 */
+	uint32_t flows;             /* expected to share a link: each update adds a BDP by that; not 0 */
 };
 
 extern const struct cc_theta_params cc_theta_default;

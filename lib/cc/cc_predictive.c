@@ -14,8 +14,8 @@
  *   marked, d^ below                         keep
  *   marked, d^ above                         shrink by the greater of the average and d^
  *
- * A prediction is used only while it is better than none: while those of one round trip ago were nearer to what came than
- * the median of one round trip ago. Else d^ is m.
+ * A prediction is used only while it is better than none: while those of one round trip ago were nearer to what came
+ * than the median of one round trip ago. Else d^ is m.
  */
 #include <stddef.h>
 

@@ -8,8 +8,8 @@
  *   loss, once a round trip   w *= 1 - max_mdf
  *   silence                   the same; too many in a row: the least window
  *
- * Below one packet it is the pace that counts: w a round trip. What the paper measures of hosts apart is not known here:
- * the round trip is all of it, and hops are part of the base target.
+ * Below one packet it is the pace that counts: w a round trip. What the paper measures of hosts apart is not known
+ * here: the round trip is all of it, and hops are part of the base target.
  */
 #include <errno.h>
 #include <stddef.h>

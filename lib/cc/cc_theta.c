@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Theta-PowerTCP, algorithm 2 of the paper: PowerTCP without telemetry of switches, whose power is told by the round trip
- * and how fast it rises. tau is the base round trip.
+ * Theta-PowerTCP, algorithm 2 of the paper: PowerTCP without telemetry of switches, whose power is told by the round
+ * trip and how fast it rises. tau is the base round trip.
  *
  *   power = (d rtt / dt + 1) rtt / tau, smoothed over tau
  *   once a round trip   w = gamma (w / power + beta) + (1 - gamma) w, beta = bandwidth-delay product / flows
  *   pace                w / tau
  *
- * Once a round trip: when what is acknowledged was sent after the last time. The window that it was sent with, which the
- * paper takes, is the present one then.
+ * Once a round trip: when what is acknowledged was sent after the last time. The window that it was sent with, which
+ * the paper takes, is the present one then.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -7,8 +7,9 @@
  *   gradient not above 0    rate += N delta, N = 5 from the fifth time in a row, else 1
  *   gradient above 0        rate *= 1 - beta gradient
  *
- * The gradient is an EWMA of differences between successive round trips. There is one update a segment. A decrease halves
- * the rate at most, as in the code that the authors published. The paper has no loss; here silence halves the rate.
+ * The gradient is an EWMA of differences between successive round trips. There is one update a segment. A decrease
+ * halves the rate at most, as in the code that the authors published. The paper has no loss; here silence halves the
+ * rate.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -141,8 +141,8 @@ void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel)
 	qp->pace.channel = channel;
 }
 
-/* What was sent and is not paid for is as many bytes as before, not as much time: at a rate that has risen from very little
- * it would hold up what may go now. */
+/* What was sent and is not paid for is as many bytes as before, not as much time: at a rate that has risen from very
+ * little it would hold up what may go now. */
 static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
 {
 	struct qos_bucket *b = &qp->pace.bucket;
@@ -166,8 +166,8 @@ static uint64_t least_bps(const struct tp_qp *qp)
 	return bits * NS_PER_S / (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
 }
 
-/* Answers of READs wait, and the controller is none that CNPs tell of them: nothing acknowledges them, so what it knows is of
- * requests alone, and the peer's timer runs for them. */
+/* Answers of READs wait, and the controller is none that CNPs tell of them: nothing acknowledges them, so what it knows
+ * is of requests alone, and the peer's timer runs for them. */
 static bool unheard(const struct tp_qp *qp)
 {
 	return !TAILQ_EMPTY(&qp->resp.answers) && qp->ext->cc.config->kind != CC_DCQCN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What congestion controllers cost: ns of an acknowledgement, and of a packet that is sent, the median of many samples. One
- * "name value unit" a line for tools/bench. Round trips wander around the target, one packet in eight is marked.
+ * What congestion controllers cost: ns of an acknowledgement, and of a packet that is sent, the median of many samples.
+ * One "name value unit" a line for tools/bench. Round trips wander around the target, one packet in eight is marked.
  */
 #include <stdint.h>
 #include <stdio.h>
