@@ -101,6 +101,7 @@ static void make_sched(struct sim_run *run)
 		.base_rtt_ns = base_ns,
 		.rate_bps = s->fabric.host_mbps * BPS_PER_MBPS,
 	};
+	sim_congestion_config(&s->congestion, &run->cc);
 }
 
 /* ---- running ---- */

@@ -9,6 +9,7 @@
 #define MAX_US       (1ull << 40)
 #define MAX_INDEX    FK_MAX_INDEX
 #define MAX_MESSAGES (1u << 31)
+#define BPS_PER_MBPS 1000000u
 
 #define F(s, f)        offsetof(struct s, f), sizeof(((struct s *)0)->f), 0
 #define L(s, f, count) offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
@@ -31,7 +32,8 @@ static const struct config_key keys[] = {
 		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed; default: "
 		"adaptive with selective, else ecmp, which is one UDP port a queue pair"),
 	T("transport.congestion", TP(congestion_name), "",
-		"window, which grows by packets and shrinks by parts, or nscc; default: nscc with selective, which it needs"),
+		"window, which grows by packets and shrinks by parts, none, dcqcn, timely, swift, theta-powertcp, nscc or "
+		"predictive; default: nscc with selective, which all but window need"),
 	N("transport.evs", TP(n_evs), 1, PATH_SCHED_MAX_EVS, "64", "", "UDP ports that a scheduler chooses from"),
 	{"transport.mtu", CONFIG_RDMA_MTU, TP(mtu), 256, 4096, "4096", "bytes", "path MTU"},
 	N("transport.window_pkts", TP(window_pkts), 1, 1u << 20, "128", "packets", "unacknowledged of a queue pair"),
@@ -45,6 +47,8 @@ static const struct config_key keys[] = {
 		"of one host in the fabric at most; 0: no limit"),
 	N("transport.poll_ns", TP(poll_ns), 0, 1000000000, "0", "ns",
 		"packets gather for so long before the transport sees them"),
+
+	SIM_CONGESTION_ROWS(sim_scenario, congestion),
 
 	N("seed", F(sim_scenario, seed), 0, INT64_MAX, "1", "", "of the first run"),
 	N("seeds", F(sim_scenario, n_seeds), 1, 1000000, "1", "", "runs, of consecutive seeds"),
@@ -159,6 +163,8 @@ static void check_congestion(struct config_reader *reader, struct sim_scenario *
 		s->transport.congestion = (enum cc_kind)(kind - 1);
 	if (kind > 0 && !s->transport.selective)
 		config_error(reader, &at, "transport.congestion: \"%s\" needs RC with selective repeat: must be window", name);
+	sim_congestion_check(reader, &s->congestion, kind > 0 ? s->transport.congestion : CC_NONE,
+		s->fabric.host_mbps * BPS_PER_MBPS);
 }
 
 static void check_transport(struct config_reader *reader, struct sim_scenario *s)

@@ -7,6 +7,7 @@
 
 #include "fabric_keys.h"
 #include "sim.h"
+#include "sim_congestion.h"
 
 #define SIM_MAX_WORKLOADS 16
 #define SIM_WORD_BYTES    24
@@ -50,6 +51,7 @@ struct sim_scenario {
 		bool ecn;
 		uint64_t poll_ns;
 	} transport;
+	struct sim_congestion congestion;
 	uint64_t seed, limit_us;
 	uint32_t n_seeds;
 	uint32_t n_workloads;

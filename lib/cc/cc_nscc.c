@@ -21,6 +21,7 @@
 #define RTT_GAIN_PERMIL  150u     /* of a packet, each round trip, whatever happens */
 #define AVERAGE_PART     80u      /* EWMA 0.0125 */
 #define AVERAGE_SHIFT    16u
+#define BELOW_SHIFT      16u
 #define CUT_MOST         2u       /* to one half */
 #define ADAPT_BELOW      8u       /* what was achieved is below an eighth of the largest window */
 #define FAR              4u       /* delay in targets that is trouble */
@@ -28,9 +29,10 @@
 void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes)
 {
 	cc->gain = ((uint64_t)cc->config->packet_bytes << SHIFT) * bdp_bytes / REF_BYTES;
+	cc->below_gain = (uint64_t)(((unsigned __int128)cc->gain * BELOW_GAIN << BELOW_SHIFT) / REF_NS);
 }
 
-static void settle(struct cc *cc, uint64_t now_ns)
+void cc_nscc_settle(struct cc *cc, uint64_t now_ns)
 {
 	uint64_t rtt_gain = 0;
 
@@ -38,28 +40,48 @@ static void settle(struct cc *cc, uint64_t now_ns)
 		rtt_gain = (cc->gain * RTT_GAIN_PERMIL / 1000) >> SHIFT;
 	else if (cc->unsettled_bytes < SETTLE_PACKETS * cc->config->packet_bytes)
 		return;
-	cc_set_window(cc, cc->window_bytes + cc->inc / cc->window_bytes + rtt_gain);
+	cc_set_window(cc, cc_add(cc->inc / cc->window_bytes, cc->window_bytes + rtt_gain));
 	cc->inc = 0;
 	cc->unsettled_bytes = 0;
 	if (rtt_gain != 0)
 		cc->settled_ns = now_ns;
 }
 
-static void average(struct cc *cc, uint32_t delay_ns)
+void cc_nscc_count(struct cc *cc, uint32_t bytes)
+{
+	cc->achieved_bytes += bytes;
+	cc->unsettled_bytes += bytes;
+}
+
+void cc_nscc_delay(struct cc *cc, uint32_t delay_ns)
 {
 	int64_t diff = ((int64_t)delay_ns << AVERAGE_SHIFT) - (int64_t)cc->average_ns16;
 
 	cc->average_ns16 = (uint64_t)((int64_t)cc->average_ns16 + diff / (int64_t)AVERAGE_PART);
+	if (delay_ns > (uint64_t)FAR * cc->target_ns)
+		cc->trouble = true;
 }
 
-static void shrink(struct cc *cc, uint64_t now_ns)
+void cc_nscc_grow_below(struct cc *cc, uint32_t bytes, uint32_t delay_ns)
 {
-	uint64_t average_ns = cc->average_ns16 >> AVERAGE_SHIFT, over_ns, cut;
+	uint64_t room = (uint64_t)bytes * (cc->target_ns - delay_ns);
 
-	if (average_ns <= cc->target_ns || now_ns - cc->cut_ns < cc->config->base_rtt_ns)
+	cc->inc = cc_add(cc->inc, cc_mul_shift(cc->below_gain, room, SHIFT + BELOW_SHIFT));
+}
+
+void cc_nscc_grow_above(struct cc *cc, uint32_t bytes)
+{
+	cc->inc = cc_add(cc->inc, cc_mul_shift(cc->gain * ABOVE_GAIN, bytes, SHIFT));
+}
+
+void cc_nscc_shrink(struct cc *cc, uint64_t about_ns, uint64_t now_ns)
+{
+	uint64_t over16, cut;
+
+	if (about_ns <= cc->target_ns || now_ns - cc->cut_ns < cc->config->base_rtt_ns)
 		return;
-	over_ns = average_ns - cc->target_ns;
-	cut = cc->window_bytes * over_ns * 4 / (average_ns * 5);
+	over16 = ((about_ns - cc->target_ns) << 16) / about_ns;
+	cut = cc->window_bytes * over16 * 4 / 5 >> 16;
 	if (cut > cc->window_bytes / CUT_MOST)
 		cut = cc->window_bytes / CUT_MOST;
 	cc_set_window(cc, cc->window_bytes - cut);
@@ -67,7 +89,7 @@ static void shrink(struct cc *cc, uint64_t now_ns)
 }
 
 /* When next to nothing gets through, the window is what did: decreases of one half a round trip take too long. */
-static void quick_adapt(struct cc *cc, uint64_t now_ns)
+void cc_nscc_adapt(struct cc *cc, uint64_t now_ns)
 {
 	if (cc->adapting && now_ns < cc->adapt_ns)
 		return;
@@ -80,35 +102,43 @@ static void quick_adapt(struct cc *cc, uint64_t now_ns)
 	cc->trouble = false;
 }
 
-void cc_nscc_acked(struct cc *cc, const struct cc_ack *ack)
+static void acked(struct cc *cc, const struct cc_ack *ack)
 {
-	uint32_t delay_ns = ack->rtt_ns > cc->base_ns ? ack->rtt_ns - cc->base_ns : 0;
-	uint64_t grow = cc->gain * ack->bytes;
+	uint32_t delay_ns = cc_delay_ns(cc, ack);
 
-	cc->achieved_bytes += ack->bytes;
-	cc->unsettled_bytes += ack->bytes;
+	cc_nscc_count(cc, ack->bytes);
 	if (ack->rtt_ns == 0) {
-		quick_adapt(cc, ack->now_ns);
+		cc_nscc_adapt(cc, ack->now_ns);
 		return;
 	}
-	average(cc, delay_ns);
-	if (delay_ns > FAR * cc->target_ns)
-		cc->trouble = true;
+	cc_nscc_delay(cc, delay_ns);
 	if (!ack->marked && delay_ns < cc->target_ns)
-		cc->inc += (uint64_t)((unsigned __int128)grow * BELOW_GAIN * (cc->target_ns - delay_ns) / REF_NS) >> SHIFT;
+		cc_nscc_grow_below(cc, ack->bytes, delay_ns);
 	else if (!ack->marked)
-		cc->inc += grow * ABOVE_GAIN >> SHIFT;
+		cc_nscc_grow_above(cc, ack->bytes);
 	else if (delay_ns >= cc->target_ns)
-		shrink(cc, ack->now_ns);
-	settle(cc, ack->now_ns);
-	quick_adapt(cc, ack->now_ns);
+		cc_nscc_shrink(cc, cc_nscc_average_ns(cc), ack->now_ns);
+	cc_nscc_settle(cc, ack->now_ns);
+	cc_nscc_adapt(cc, ack->now_ns);
 }
 
 void cc_nscc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns)
 {
-	(void)now_ns;
 	cc->trouble = true;
-	/* Lost for want of room: so much was too much. Lost otherwise: the window has nothing to do with it. */
-	if (queued)
-		cc_set_window(cc, cc->window_bytes > bytes ? cc->window_bytes - bytes : 0);
+	cc_window_lost(cc, bytes, queued, now_ns);
 }
+
+void cc_nscc_silent(struct cc *cc, uint64_t now_ns)
+{
+	cc->cut_ns = now_ns;
+	cc->inc = 0;
+	cc_window_silent(cc, now_ns);
+}
+
+const struct cc_ops cc_nscc_ops = {
+	.name = "nscc",
+	.init = cc_nscc_init,
+	.acked = acked,
+	.lost = cc_nscc_lost,
+	.silent = cc_nscc_silent,
+};

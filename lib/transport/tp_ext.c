@@ -56,6 +56,7 @@ void tp_ext_start(struct tp_qp *qp)
 		x->replay[i].queued = false;
 	qp->ext = x;
 	x->cc.config = NULL;
+	x->senders = 0;
 	if (qp->attr.cc != NULL)
 		cc_init(&x->cc, qp->attr.cc);
 	tp_sr_reset(qp);

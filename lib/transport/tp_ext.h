@@ -6,7 +6,7 @@
  *
  * tp_ev.c: which entropy value (EV) a packet takes, and what is learnt of it. tp_sr.c: what is on its way, what is
  * lost, over the ring of tp_ring.c. tp_rto.c: the same by time, and answers that are missing. tp_sack.c: the
- * responder's side.
+ * responder's side. tp_senders.c: how many senders are active.
  */
 #ifndef TP_EXT_H
 #define TP_EXT_H
@@ -78,6 +78,7 @@ struct tp_ext {
 
 	/* requester */
 	struct cc cc;            /* its config is NULL without one */
+	uint8_t senders;         /* that are active at the responder, as it told lately; 0: not told */
 	struct tp_sr_pkt pkt[TP_SR_RING];
 	uint64_t open[TP_SR_RING / 64]; /* bit: SENT or LOST */
 	struct tp_sr_list sent, lost, on_ev[PATH_SCHED_MAX_EVS];
@@ -95,6 +96,7 @@ struct tp_ext {
 	/* responder */
 	struct tp_echo echo[TP_SACK_ECHOES];
 	uint32_t n_echo;
+	uint32_t sender_period;  /* the latest in which data came */
 	struct tp_saved replay[TP_SACK_REPLAYS]; /* pieces of READ answers, asked for again */
 };
 
@@ -184,6 +186,12 @@ void tp_rto_ask(struct tp_qp *qp, bool all);
 void tp_rto_all_again(struct tp_qp *qp);
 /* Only what una belongs to: it was refused. */
 void tp_rto_first_again(struct tp_qp *qp);
+
+/* tp_senders.c */
+/* Data has come for qp. */
+void tp_senders_note(struct tp_qp *qp);
+/* How many queue pairs had some lately; 255: or more. */
+uint8_t tp_senders(struct tp *tp);
 
 /* tp_sack.c */
 /* A request packet came and was dealt with: it is to be acknowledged. */

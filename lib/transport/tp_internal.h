@@ -251,6 +251,13 @@ struct tp_cnp_peer {
 	uint64_t sent_ns;        /* 0: never */
 };
 
+/* Who has sent data here lately: tp_senders.c. */
+struct tp_senders {
+	uint64_t since_ns;       /* the period began */
+	uint32_t period;         /* its number */
+	uint32_t n_now, n_before;
+};
+
 struct tp {
 	struct tp_config config;
 	struct tp_ops ops;
@@ -270,6 +277,7 @@ struct tp {
 	uint32_t next_ah;
 	struct tp_cnp_peer cnp_peers[TP_CNP_PEERS];
 	uint32_t n_held;         /* packets that came before their turn */
+	struct tp_senders senders;
 	struct path_sched_config sched; /* of queue pairs that are given none */
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "tp_ext.h"
 #include "tp_pace.h"
+#include "tp_recovery.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +10,8 @@
 #define BURST_NS      8000u   /* two slots of the timing wheel: a timer may be one late */
 #define HEADER_BYTES  ((uint32_t)WIRE_MAX_HDR_BYTES)
 #define BITS          8u
+#define PER_TIMEOUT   16u     /* packets */
+#define ACK_TIMEOUT_UNIT_NS 4096ull
 
 static uint32_t packet_bytes(uint32_t mtu)
 {
@@ -137,12 +141,60 @@ void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel)
 	qp->pace.channel = channel;
 }
 
+/* What was sent and is not paid for is as many bytes as before, not as much time: at a rate that has risen from very
+ * little it would hold up what may go now. */
 static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
 {
+	struct qos_bucket *b = &qp->pace.bucket;
+	uint64_t now_ns = qp->tp->now_ns, before = b->byte_cost;
+
 	if (rate_bps == qp->pace.rate_bps || qp->mtu == 0)
 		return;
 	qp->pace.rate_bps = rate_bps;
-	qos_bucket_set(&qp->pace.bucket, rate_bps, burst_bytes(rate_bps, qp->mtu));
+	qos_bucket_set(b, rate_bps, burst_bytes(rate_bps, qp->mtu));
+	if (b->even_ns > now_ns && before != 0 && b->byte_cost != 0)
+		b->even_ns = now_ns + (uint64_t)((unsigned __int128)(b->even_ns - now_ns) * b->byte_cost / before);
+}
+
+/* A few packets in an ACK timeout: slower, the timer would take for lost what only waits here. */
+static uint64_t least_bps(const struct tp_qp *qp)
+{
+	uint64_t bits = (uint64_t)PER_TIMEOUT * packet_bytes(qp->mtu) * BITS;
+
+	if (qp->attr.timeout == 0)
+		return 0;
+	return bits * NS_PER_S / (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
+}
+
+/* Answers of READs wait, and the controller is none that CNPs tell of them: nothing acknowledges them, so what it knows
+ * is of requests alone, and the peer's timer runs for them. */
+static bool unheard(const struct tp_qp *qp)
+{
+	return !TAILQ_EMPTY(&qp->resp.answers) && qp->ext->cc.config->kind != CC_DCQCN;
+}
+
+/* The lower of what is set and what a congestion controller says; 0: no limit. */
+static uint64_t rate_of(struct tp_qp *qp)
+{
+	uint64_t limit_bps = qp->pace.limit_bps, rate_bps;
+
+	if (!tp_recovery_controlled(qp) || unheard(qp))
+		return limit_bps;
+	cc_timer(&qp->ext->cc, qp->tp->now_ns);
+	rate_bps = RTE_MAX(cc_rate_bps(&qp->ext->cc), least_bps(qp));
+	if (rate_bps == CC_UNLIMITED || (limit_bps != 0 && limit_bps < rate_bps))
+		return limit_bps;
+	return rate_bps;
+}
+
+/* Looks again when it may send, or when the controller's rate rises before. */
+static void wait_own(struct tp_qp *qp)
+{
+	uint64_t at_ns = qos_bucket_ready_ns(&qp->pace.bucket);
+
+	if (tp_recovery_controlled(qp))
+		at_ns = RTE_MIN(at_ns, cc_next_ns(&qp->ext->cc));
+	base_timer_start(&qp->tp->wheel, &qp->pace.timer, at_ns);
 }
 
 void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps)
@@ -160,13 +212,13 @@ uint32_t tp_pace_budget(struct tp_qp *qp, uint32_t max)
 	uint64_t now_ns = qp->tp->now_ns;
 	uint32_t bytes;
 
-	apply_rate(qp, qp->pace.limit_bps);
+	apply_rate(qp, rate_of(qp));
 	if (!qos_bucket_limits(&qp->pace.bucket) && client == NULL && channel == NULL)
 		return max;
 	if (qp->pace.waits != NULL)
 		return 0;
 	if (!qos_bucket_ready(&qp->pace.bucket, now_ns)) {
-		base_timer_start(&qp->tp->wheel, &qp->pace.timer, qos_bucket_ready_ns(&qp->pace.bucket));
+		wait_own(qp);
 		return 0;
 	}
 	if (!lets(qp, client) || !lets(qp, channel))
@@ -183,6 +235,8 @@ void tp_pace_sent(struct tp_qp *qp, uint64_t bytes)
 {
 	uint64_t now_ns = qp->tp->now_ns;
 
+	if (bytes != 0 && tp_recovery_controlled(qp))
+		cc_sent(&qp->ext->cc, (uint32_t)bytes, now_ns);
 	qos_bucket_take(&qp->pace.bucket, (uint32_t)bytes, now_ns);
 	if (qp->init.shaper != NULL)
 		qos_bucket_take(&qp->init.shaper->bucket, (uint32_t)bytes, now_ns);

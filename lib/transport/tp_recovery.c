@@ -24,8 +24,7 @@ uint64_t tp_recovery_rnr_ns(uint8_t code)
 
 /* ---- window ---- */
 
-/* Whether a congestion controller has the window. */
-static bool controlled(const struct tp_qp *qp)
+bool tp_recovery_controlled(const struct tp_qp *qp)
 {
 	return qp->ext != NULL && qp->ext->cc.config != NULL;
 }
@@ -51,7 +50,7 @@ static void window_reset(struct tp_qp *qp)
 	req->window = tp_min(WINDOW_START, req->window_goal);
 	req->window_part = 0;
 	req->window_una = req->una;
-	if (controlled(qp))
+	if (tp_recovery_controlled(qp))
 		window_take(qp);
 }
 
@@ -61,7 +60,7 @@ static void window_grow(struct tp_qp *qp)
 	uint32_t max = qp->tp->config.window_pkts;
 	uint32_t acked = tp_min(tp_psn_dist(req->una, req->window_una), req->window);
 
-	if (controlled(qp))
+	if (tp_recovery_controlled(qp))
 		return;
 	req->window_una = req->una;
 	if (req->window < req->window_goal) {
@@ -79,7 +78,7 @@ static void window_shrink(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 
-	if (controlled(qp))
+	if (tp_recovery_controlled(qp))
 		return;
 	req->window_goal = tp_min(RTE_MAX(req->window / 2, (uint32_t)WINDOW_MIN), qp->tp->config.window_pkts);
 	req->window = req->window_goal;
@@ -111,7 +110,7 @@ void tp_recovery_silent(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 
-	if (controlled(qp)) {
+	if (tp_recovery_controlled(qp)) {
 		cc_silent(&qp->ext->cc, qp->tp->now_ns);
 		window_take(qp);
 		return;
@@ -126,7 +125,7 @@ void tp_recovery_silent(struct tp_qp *qp)
 
 void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queued)
 {
-	if (!controlled(qp)) {
+	if (!tp_recovery_controlled(qp)) {
 		if (marked && queued)
 			window_cut(qp, CUT_MARK);
 		return;
@@ -136,13 +135,14 @@ void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queu
 		.rtt_ns = rtt_ns,
 		.bytes = qp->ext->cc.config->packet_bytes,
 		.marked = marked,
+		.senders = qp->ext->senders,
 	});
 	window_take(qp);
 }
 
 void tp_recovery_lost(struct tp_qp *qp, bool queued)
 {
-	if (!controlled(qp)) {
+	if (!tp_recovery_controlled(qp)) {
 		if (queued)
 			window_cut(qp, CUT_LOSS);
 		return;

@@ -25,6 +25,8 @@ void tp_recovery_acked(struct tp_qp *qp, uint32_t rtt_ns, bool marked, bool queu
 void tp_recovery_lost(struct tp_qp *qp, bool queued);
 /* The same: nothing that was sent lately has arrived. */
 void tp_recovery_silent(struct tp_qp *qp);
+/* Whether a congestion controller has its window, and its pace. */
+bool tp_recovery_controlled(const struct tp_qp *qp);
 /* Stops all timers. */
 void tp_recovery_stop(struct tp_qp *qp);
 /* RNR timer code (table 46) as time. */

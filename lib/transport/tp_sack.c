@@ -25,6 +25,8 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 	if (x == NULL || !answering(qp))
 		return;
 	x->rx_plane = pkt->plane;
+	if (pkt->payload_bytes != 0)
+		tp_senders_note(qp);
 	if (x->n_echo == TP_SACK_ECHOES && tp_mem_flush_for(qp) == 0)
 		tp_sack_send(qp);
 	if (x->n_echo == TP_SACK_ECHOES) {
@@ -74,6 +76,7 @@ static bool send_one(struct tp_qp *qp, const struct tp_echo *echo)
 	pkt->msn = resp->msn;
 	pkt->sack_map = map_of(&resp->hold, base_psn_add(resp->epsn, 1 + block * WIRE_SACK_BLOCK_PSNS));
 	pkt->sack_echo = echo->psn | block << WIRE_SACK_BLOCK_SHIFT;
+	pkt->sack_senders = tp_senders(qp->tp);
 	if (echo->marked)
 		pkt->sack_echo |= WIRE_SACK_MARKED;
 	if (!taken)

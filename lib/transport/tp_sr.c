@@ -322,6 +322,7 @@ void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt)
 		return;
 	}
 	qp->tp->counters.sacks_received++;
+	x->senders = pkt->sack_senders;
 	take_echo(x, pkt);
 	take_map(x, pkt);
 	take_cum(qp, base_psn_add(pkt->psn, 1));

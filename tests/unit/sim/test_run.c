@@ -235,6 +235,32 @@ static void test_same_seed_same_bytes(void **state)
 		free(text[i]);
 }
 
+/* Under each congestion controller all flows end, in pairs and several to one host. */
+static void test_controllers(void **state)
+{
+	static const enum sim_pattern patterns[] = {SIM_PERMUTATION, SIM_INCAST};
+
+	(void)state;
+	for (int kind = 0; kind < CC_KINDS; kind++) {
+		for (int p = 0; p < 2; p++) {
+			struct sim_run r;
+
+			(void)small(patterns[p], SIM_WRITE, 200000);
+			s.transport.selective = s.transport.controlled = true;
+			s.transport.n_evs = 16;
+			s.transport.congestion = (enum cc_kind)kind;
+			s.congestion.dcqcn = cc_dcqcn_vendor;
+			s.congestion.timely = cc_timely_default;
+			s.congestion.swift = cc_swift_default;
+			s.congestion.theta = cc_theta_default;
+			s.congestion.predictive = cc_predictive_default;
+			run(&r, 1);
+			all_done(&r);
+			sim_run_free(&r);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_unreliable),
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_same_seed_same_bytes),
+		cmocka_unit_test(test_controllers),
 	};
 
 	return cmocka_run_group_tests_name("sim-run", tests, NULL, NULL);

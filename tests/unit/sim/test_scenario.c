@@ -107,6 +107,14 @@ static void test_errors(void **state)
 			"FILE: transport.recovery: only RC sends again what is lost"},
 		{"transport = { recovery = \"go-back-n\"; congestion = \"nscc\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.congestion: \"nscc\" needs RC with selective repeat"},
+		{"transport = { congestion = \"cubic\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.congestion: \"cubic\" is wrong, must be window, none, dcqcn, timely, swift, "
+			"theta-powertcp, nscc or predictive"},
+		{"transport = { congestion = \"swift\"; };\nswift = { scale_min = 5; scale_max = 5; };\n"
+		 "workloads = ( { pattern = \"ring\"; } );",
+			"FILE: transport.congestion: the numbers of \"swift\" do not fit"},
+		{"dcqcn = { preset = \"mine\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: dcqcn.preset: \"mine\" is wrong, must be vendor, paper or simulator"},
 		{"transport = { evs = 65; };\nworkloads = ( { pattern = \"ring\"; } );", "evs"},
 		{"transport = { service = \"UD\"; };\nworkloads = ( { pattern = \"permutation\"; op = \"read\"; } );",
 			"FILE:2: op: only RC can read"},

@@ -383,6 +383,7 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.av = {.l3_version = o->l3_version, .ttl = 64, .udp_sport = 0xc123, .channel = w->side[side].qps[i].channel},
 		.ext = o->ext ? TP_EXT_SACK : 0,
 		.sched = &w->sched,
+		.cc = w->o.cc,
 	};
 
 	if (o->addrs != NULL) {

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "cc.h"
 #include "path_sched.h"
 #include "tp.h"
 #include "wire_icrc.h"
@@ -69,6 +70,7 @@ struct hx_options {
 	bool move;                  /* move_on_timeout */
 	bool plain;                 /* who has not agreed moves by `sched`, with up to TP_PLAIN_EVS of n_evs; also with move */
 	enum path_sched_kind sched;
+	const struct cc_config *cc; /* with ext; NULL: none */
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency; a path keeps order when a test changes it */
 	struct tp_cnp_config cnp;
