@@ -138,7 +138,7 @@ const struct config_key config_keys[] = {
 	{"channels[].ceiling_mbps", CONFIG_UINT, F(config_channel, ceiling_mbps), 0, 1600000, "0", "Mb/s",
 		"and no more than this; 0: no limit"},
 	{"channels[].queue_kbytes", CONFIG_UINT, F(config_channel, queue_kbytes), 512, 65536, "1024", "KB",
-		"its queue at a port, for each worker; at half of it queue pairs wait, what is beyond it is dropped"},
+		"its queue at a port, for each worker; queue pairs wait while it holds more than 1 ms, the rest is for what cannot"},
 	{"channels[].ecn_min_kbytes", CONFIG_UINT, F(config_channel, ecn_min_kbytes), 0, 65536, "0", "KB",
 		"queue at which packets begin to be marked \"congestion experienced\""},
 	{"channels[].ecn_max_kbytes", CONFIG_UINT, F(config_channel, ecn_max_kbytes), 0, 65536, "0", "KB",

@@ -3,7 +3,7 @@
 #include "nodes.h"
 
 #define TX_BUDGET     128
-#define SHAPED_BUDGET 32 /* so that the queues' lengths are seen often */
+#define SHAPED_BUDGET 8 /* so that the queues' lengths are seen often */
 
 enum { EDGE_EGRESS };
 

@@ -7,12 +7,24 @@
 #include "wire_ecn.h"
 
 #define QUEUE_PACKETS 4096u
-#define CLOSE_PART    2u       /* queue pairs wait from half of the queue on, */
-#define OPEN_PART     4u       /* until a quarter */
+#define QUEUE_NS      1000000u /* queue pairs wait while their queue is longer than that, */
+#define QUEUE_BYTES   32768u   /* and than this, */
+#define CLOSE_PART    2u       /* or half full: in bytes or in packets */
+#define OPEN_PART     2u       /* until it is half of that */
 #define DEFAULT_MBPS  10000u   /* of ports that know no speed */
 #define MBPS          ((uint64_t)1000000)
 #define MS_NS         ((uint64_t)1000000)
 #define LOOKS         8u       /* in the watchdog's time */
+
+/* Long enough that a port never lacks packets between two walks, and no longer. */
+static uint32_t close_fill(const struct shape *shape, const struct qos_class *class)
+{
+	uint64_t rate_bps = RTE_MIN(class->ceiling_bps != 0 ? class->ceiling_bps : UINT64_MAX,
+		shape->config.rate_bps != 0 ? shape->config.rate_bps : shape->rate_bps);
+	uint64_t bytes = RTE_MAX(rate_bps / 8 * QUEUE_NS / NS_PER_S, (uint64_t)QUEUE_BYTES);
+
+	return (uint32_t)RTE_MIN(bytes * QOS_FULL / class->queue_bytes, (uint64_t)QOS_FULL / CLOSE_PART);
+}
 
 static int init_one(struct worker *worker, struct shape *shape, const struct port *port)
 {
@@ -30,10 +42,12 @@ static int init_one(struct worker *worker, struct shape *shape, const struct por
 	if (shape->egress == NULL)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < shape->config.n_classes; c++) {
-		int rc = tp_shaper_create(worker->tp, 0, &shape->gate[c]);
+		/* Paced where they send, queue pairs have no queue here to wait in, which their peers' timers would feel. */
+		int rc = tp_shaper_create(worker->tp, shape->config.classes[c].ceiling_bps, &shape->gate[c]);
 
 		if (rc != 0)
 			return rc;
+		shape->close_fill[c] = close_fill(shape, &shape->config.classes[c]);
 	}
 	return 0;
 }
@@ -76,7 +90,7 @@ static void move_gates(struct worker *worker, struct shape *shape)
 {
 	for (uint8_t c = 0; c < shape->config.n_classes; c++) {
 		bool closed = (shape->closed & 1u << c) != 0;
-		bool close = qos_egress_fill(shape->egress, c) > QOS_FULL / (closed ? OPEN_PART : CLOSE_PART);
+		bool close = qos_egress_fill(shape->egress, c) > shape->close_fill[c] / (closed ? OPEN_PART : 1);
 
 		if (close == closed)
 			continue;

@@ -15,6 +15,7 @@ struct shape {
 	struct qos_config config;
 	struct qos_egress *egress; /* NULL: the port has no channels */
 	struct tp_shaper *gate[QOS_MAX_CLASSES]; /* of queue pairs that send there */
+	uint32_t close_fill[QOS_MAX_CLASSES]; /* of its queue; then the gate is closed */
 	uint8_t closed;            /* gates, by bits */
 	struct qos_pause pause;
 	struct qos_storm_config storm_config;
