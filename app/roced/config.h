@@ -18,6 +18,7 @@
 #define CONFIG_MAX_PORTS    8
 #define CONFIG_MAX_RX       16
 #define CONFIG_MAX_PEERS    VD_MAX_PEERS
+#define CONFIG_MAX_CHANNELS 8
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
 struct config_rx {
@@ -43,6 +44,9 @@ struct config_port {
 	bool promiscuous;
 	uint32_t rx_descriptors, tx_descriptors;
 	uint32_t mbufs;
+	uint32_t rate_mbps;                /* 0: what it takes */
+	bool trust_pcp;
+	uint64_t pfc;                      /* bit p: pauses of priority p are followed */
 	uint32_t n_rx_queues;              /* from the workers' rx lists */
 };
 
@@ -93,6 +97,29 @@ struct config_peers {
 	bool without_cm;
 };
 
+/* A traffic class of all ports: docs/channels.md. */
+struct config_channel {
+	struct config_at at;
+	char name[CONFIG_NAME_BYTES];
+	uint64_t dscp, pcp;                /* sets */
+	uint32_t priority;
+	bool strict;
+	uint32_t weight;
+	uint32_t guaranteed_mbps, ceiling_mbps; /* 0: none */
+	uint32_t queue_kbytes;
+	uint32_t ecn_min_kbytes, ecn_max_kbytes, ecn_max_permille;
+};
+
+struct config_congestion {
+	uint32_t cnp_gap_us, cnp_peer_gap_us, cnp_dscp;
+};
+
+/* The watchdog of pauses. */
+struct config_pfc {
+	uint32_t detect_ms, restore_ms;
+	bool forward;
+};
+
 /* See docs/multipath.md. */
 struct config_multipath {
 	bool negotiate, move_on_timeout;
@@ -132,6 +159,10 @@ struct config {
 	uint32_t n_devices;
 	struct config_device devices[VD_MAX_DEVICES];
 	struct config_multipath multipath;
+	uint32_t n_channels;
+	struct config_channel channels[CONFIG_MAX_CHANNELS];
+	struct config_congestion congestion;
+	struct config_pfc pfc;
 	struct vd_limits limits;
 	struct vd_user_limits user_limits;
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */

@@ -287,4 +287,5 @@ void config_check(struct config_reader *reader)
 	}
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
+	config_check_channels(reader);
 }

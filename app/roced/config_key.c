@@ -44,6 +44,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_PEERS_OF] = "an array of networks [ \"10.0.0.0/24\", ... ], or a list ( ... ) of these and groups",
 		[CONFIG_NETWORK] = "a network in quotes",
 		[CONFIG_SCHEDULER] = "a name in quotes",
+		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",
 	};
 
 	return names[type];
@@ -52,7 +53,7 @@ const char *config_type_name(enum config_type type)
 static void print_range(const struct config_key *key, char *out, size_t n)
 {
 	out[0] = '\0';
-	if (key->type == CONFIG_UINT)
+	if (key->type == CONFIG_UINT || key->type == CONFIG_BITS)
 		snprintf(out, n, "%llu..%llu", (unsigned long long)key->min, (unsigned long long)key->max);
 	else if (key->type == CONFIG_LIST_OF || key->type == CONFIG_TEXTS || key->type == CONFIG_PREFIXES ||
 		key->type == CONFIG_PEERS_OF)

@@ -290,6 +290,32 @@ static void read_array(struct config_reader *reader, const struct place *parent,
 	memcpy((uint8_t *)parent->base + key->count_off, &count, sizeof(count));
 }
 
+/* An array of numbers, as [ ] or ( ). */
+static void read_bits(struct config_reader *reader, const struct place *parent, const struct place *place,
+	const struct config_key *key, const config_setting_t *setting, uint64_t *bits)
+{
+	uint32_t count = (uint32_t)config_setting_length(setting);
+	size_t name_bytes;
+	const char *name = config_key_name(key, &name_bytes);
+
+	if (!config_setting_is_array(setting) && !config_setting_is_list(setting)) {
+		wrong_type(reader, place, key, setting);
+		return;
+	}
+	*bits = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct config_key item = *key;
+		struct place child;
+		uint64_t bit = 0;
+
+		place_child(parent, name, name_bytes, (int)i, &child);
+		item.type = CONFIG_UINT;
+		item.bytes = sizeof(bit);
+		read_uint(reader, &child, &item, config_setting_get_elem(setting, i), &bit);
+		*bits |= 1ull << bit;
+	}
+}
+
 static void read_value(struct config_reader *reader, const struct place *parent, const struct config_key *key,
 	const config_setting_t *setting)
 {
@@ -313,6 +339,9 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 	case CONFIG_TEXTS:
 	case CONFIG_PREFIXES:
 		read_array(reader, parent, &place, key, setting);
+		break;
+	case CONFIG_BITS:
+		read_bits(reader, parent, &place, key, setting, (uint64_t *)(void *)dst);
 		break;
 	case CONFIG_UINT:
 	case CONFIG_RDMA_MTU:

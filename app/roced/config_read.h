@@ -40,6 +40,7 @@ enum config_type {
 	CONFIG_PEERS_OF,  /* the same as CONFIG_LIST_OF; a text stands for a group with nothing but its first key */
 	CONFIG_NETWORK,   /* "10.0.0.0/24", "fd00::/64", "10.1.0.7" */
 	CONFIG_SCHEDULER, /* name of an enum path_sched_kind */
+	CONFIG_BITS,      /* [ 3, 26 ]: a set of numbers, each a bit of an uint64_t */
 };
 
 /* One key. Numbers of a list or an array are bounded by min..max, as values of a number are. */

@@ -7,6 +7,8 @@
 #define L(s, f, count)    offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
 #define GROUP             0, 0, 0
 #define MULTIPATH(f)      offsetof(struct config, multipath.f), sizeof(((struct config_multipath *)0)->f), 0
+#define CONGESTION(f)     offsetof(struct config, congestion.f), sizeof(((struct config_congestion *)0)->f), 0
+#define PFC(f)            offsetof(struct config, pfc.f), sizeof(((struct config_pfc *)0)->f), 0
 #define LIMIT(f)          offsetof(struct config, limits.f), sizeof(((struct vd_limits *)0)->f), 0
 #define USER_LIMIT(f)     offsetof(struct config, user_limits.f), sizeof(((struct vd_user_limits *)0)->f), 0
 
@@ -56,6 +58,12 @@ const struct config_key config_keys[] = {
 		"of each transmit queue"},
 	{"ports[].mbufs", CONFIG_UINT, F(config_port, mbufs), 512, 4194304, "8192", "buffers",
 		"packet buffers for receiving"},
+	{"ports[].rate_mbps", CONFIG_UINT, F(config_port, rate_mbps), 0, 1600000, "0", "Mb/s",
+		"sent by all channels together, 0: what the port takes; also the speed that pauses are counted by"},
+	{"ports[].trust_pcp", CONFIG_BOOLEAN, F(config_port, trust_pcp), 0, 1, "false", "",
+		"the channel of a frame with a VLAN tag is that of its priority code point, not of its DSCP"},
+	{"ports[].pfc", CONFIG_BITS, F(config_port, pfc), 0, 7, "", "",
+		"priorities whose pauses (IEEE 802.1Qbb) are followed; needs a channel of that priority"},
 
 	{"devices", CONFIG_LIST_OF, L(config, devices, n_devices), 1, VD_MAX_DEVICES, NULL, "",
 		"RDMA devices: one set of addresses on one port"},
@@ -130,6 +138,45 @@ const struct config_key config_keys[] = {
 	{"multipath.move_on_timeout", CONFIG_BOOLEAN, MULTIPATH(move_on_timeout), 0, 1, "true", "",
 		"towards peers that have agreed to nothing: after a queue pair's timeout send again from another port"},
 
+	{"channels", CONFIG_LIST_OF, L(config, channels, n_channels), 0, CONFIG_MAX_CHANNELS, "", "",
+		"traffic classes that ports send by: see channels.md; what none names is of the first"},
+	{"channels[].name", CONFIG_NAME, F(config_channel, name), 0, 0, NULL, "", "for people"},
+	{"channels[].dscp", CONFIG_BITS, F(config_channel, dscp), 0, 63, "", "", "DSCPs of its packets"},
+	{"channels[].pcp", CONFIG_BITS, F(config_channel, pcp), 0, 7, "", "",
+		"priority code points of its frames, for ports[].trust_pcp"},
+	{"channels[].priority", CONFIG_UINT, F(config_channel, priority), 0, 7, "0", "", "that pauses name it by"},
+	{"channels[].strict", CONFIG_BOOLEAN, F(config_channel, strict), 0, 1, "false", "",
+		"before all that are not, and before strict ones after it in the list"},
+	{"channels[].weight", CONFIG_UINT, F(config_channel, weight), 1, 1000, "1", "",
+		"its part of what strict channels and guarantees leave"},
+	{"channels[].guaranteed_mbps", CONFIG_UINT, F(config_channel, guaranteed_mbps), 0, 1600000, "0", "Mb/s",
+		"before all others; 0: none"},
+	{"channels[].ceiling_mbps", CONFIG_UINT, F(config_channel, ceiling_mbps), 0, 1600000, "0", "Mb/s",
+		"and no more than this; 0: no limit"},
+	{"channels[].queue_kbytes", CONFIG_UINT, F(config_channel, queue_kbytes), 512, 65536, "1024", "KB",
+		"its queue at a port, for each worker; queue pairs wait while it holds more than 1 ms, the rest is for what cannot"},
+	{"channels[].ecn_min_kbytes", CONFIG_UINT, F(config_channel, ecn_min_kbytes), 0, 65536, "0", "KB",
+		"queue at which packets begin to be marked \"congestion experienced\""},
+	{"channels[].ecn_max_kbytes", CONFIG_UINT, F(config_channel, ecn_max_kbytes), 0, 65536, "0", "KB",
+		"queue from which on all are; 0: none ever"},
+	{"channels[].ecn_max_permille", CONFIG_UINT, F(config_channel, ecn_max_permille), 0, 1000, "100", "permille",
+		"share that is marked just below ecn_max_kbytes"},
+
+	{"congestion", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "congestion notification: see congestion.md"},
+	{"congestion.cnp_gap_us", CONFIG_UINT, CONGESTION(cnp_gap_us), 0, 1000000, "50", "us",
+		"least time between two notifications of a queue pair; 0: none are sent"},
+	{"congestion.cnp_peer_gap_us", CONFIG_UINT, CONGESTION(cnp_peer_gap_us), 0, 1000000, "0", "us",
+		"and between two to one address"},
+	{"congestion.cnp_dscp", CONFIG_UINT, CONGESTION(cnp_dscp), 0, 63, "48", "", "DSCP of notifications"},
+
+	{"pfc", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "watchdog for neighbours that pause a priority without end"},
+	{"pfc.detect_ms", CONFIG_UINT, PFC(detect_ms), 0, 60000, "200", "ms",
+		"so long paused all the time, with frames waiting and none sent; 0: no watchdog"},
+	{"pfc.restore_ms", CONFIG_UINT, PFC(restore_ms), 1, 60000, "200", "ms",
+		"over when no pause was asked for in this time"},
+	{"pfc.forward", CONFIG_BOOLEAN, PFC(forward), 0, 1, "false", "",
+		"meanwhile: true: send as if not paused; false: drop what is for this priority"},
+
 	{"limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what one client may take"},
 	{"limits.max_sessions", CONFIG_UINT, LIMIT(max_sessions), 1, 16384, "1024", "",
 		"connections of all clients"},
@@ -165,6 +212,10 @@ const struct config_key config_keys[] = {
 		"outstanding READs and atomics of a queue pair, each way"},
 	{"limits.cm_timeout_ms", CONFIG_UINT, LIMIT(cm_timeout_ms), 10, 600000, "5000", "ms",
 		"wait for an answer of the peer's connection manager"},
+	{"limits.qp_mbps", CONFIG_UINT, LIMIT(qp_mbps), 0, 1600000, "0", "Mb/s",
+		"what a queue pair sends at most; 0: no limit"},
+	{"limits.client_mbps", CONFIG_UINT, LIMIT(client_mbps), 0, 1600000, "0", "Mb/s",
+		"and all of a context together"},
 	{"limits.shm_bytes", CONFIG_UINT, LIMIT(shm_bytes), 1048576, 1ull << 40, "1073741824", "bytes",
 		"address space of a context's queues; memory is taken only as they are made"},
 	{"limits.mapped_bytes", CONFIG_UINT, LIMIT(mapped_bytes), 4096, 1ull << 46, "17179869184", "bytes",

@@ -10,5 +10,7 @@ extern const size_t config_n_keys;
 
 /* Checks what no single key shows: references, uniqueness, sizes that belong together. */
 void config_check(struct config_reader *reader);
+/* The part of it that is about channels. */
+void config_check_channels(struct config_reader *reader);
 
 #endif

@@ -279,6 +279,7 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 	case CONFIG_UINT:
 	case CONFIG_BOOLEAN:
 	case CONFIG_RDMA_MTU:
+	case CONFIG_BITS:
 		break;
 	}
 	return config_type_name(key->type);

@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "nodes.h"
+#include "shape.h"
 
 #define MAX_SPRAYERS 16
 
@@ -27,8 +28,34 @@ static void dump_tp(uint32_t index, const struct tp_counters *c)
 		index, c->retransmits, c->ack_timeouts, c->duplicates, c->rnr_naks_sent, c->rnr_naks_received, c->seq_naks_sent, c->seq_naks_received,
 		c->other_naks_sent, c->reordered, c->moves);
 	log_line(LOG_NOTICE, "transport %u: sacks_sent %" PRIu64 " sacks_received %" PRIu64 " probes %" PRIu64
-		" unagreed %" PRIu64, index, c->sacks_sent, c->sacks_received, c->probes, c->unagreed);
+		" unagreed %" PRIu64 " marked %" PRIu64 " cnps_sent %" PRIu64 " cnps_received %" PRIu64, index, c->sacks_sent,
+		c->sacks_received, c->probes, c->unagreed, c->marked, c->cnps_sent, c->cnps_received);
 	dump_drops("transport", index, c->drops);
+}
+
+static void dump_class(const struct worker *worker, const struct shape *shape, uint32_t port, uint8_t class)
+{
+	const struct config *config = &worker->roced->config;
+	uint8_t p = shape->config.classes[class].priority;
+	struct qos_class_stats s;
+
+	qos_egress_stats(shape->egress, class, &s);
+	log_line(LOG_NOTICE,
+		"worker %u: port \"%s\" channel \"%s\": packets %" PRIu64 " bytes %" PRIu64 " marked_here %" PRIu64
+		" dropped %" PRIu64 " queued %u delayed %" PRIu64 " pauses %" PRIu64 " paused_ns %" PRIu64 " storms %" PRIu64,
+		worker->index, config->ports[port].name, config->n_channels != 0 ? config->channels[class].name : "", s.sent_packets,
+		s.sent_bytes, s.marked, s.dropped, s.queued_packets, s.delayed, shape->pause.frames[p], shape->pause.paused_ns[p],
+		shape->storm.detected[p]);
+}
+
+static void dump_shapes(const struct worker *worker)
+{
+	for (uint32_t p = 0; worker->shaped && p < worker->roced->n_ports; p++) {
+		const struct shape *shape = &worker->shapes[p];
+
+		for (uint8_t c = 0; shape->egress != NULL && c < shape->config.n_classes; c++)
+			dump_class(worker, shape, p, c);
+	}
 }
 
 static void dump_worker(const struct worker *worker)
@@ -46,6 +73,7 @@ static void dump_worker(const struct worker *worker)
 			"worker %u: node %-9s packets %" PRIu64 " calls %" PRIu64 " cycles/packet %" PRIu64,
 			worker->index, node->name, objs, node->total_calls, objs != 0 ? node->total_cycles / objs : 0);
 	}
+	dump_shapes(worker);
 	dump_drops("worker", worker->index, c->drops);
 	dump_tp(worker->index, tp_counters(worker->tp));
 }

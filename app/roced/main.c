@@ -22,6 +22,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "nodes.h"
+#include "shape.h"
 #include "telemetry.h"
 
 #define DRAIN_NS 200000000u
@@ -140,6 +141,17 @@ static void env_map_forget(void *arg, void *base)
 	fault_forget(base);
 }
 
+static struct tp_shaper *env_channel(void *arg, uint32_t worker, const void *link, const struct tp_av *av)
+{
+	const struct roced *roced = arg;
+	const struct link *l = link;
+
+	/* what goes to ourselves goes by no port */
+	if (l == NULL || l->entry == NULL)
+		return NULL;
+	return shape_gate(roced->workers[worker], l->port, av->tos, av->net.has_vlan, av->net.vlan_tci);
+}
+
 static uint64_t env_now_ns(void *arg)
 {
 	(void)arg;
@@ -155,7 +167,7 @@ static void env_log(void *arg, int level, const char *line)
 static int start_verbs(struct roced *roced)
 {
 	static const struct vd_env env = {env_worker_call, env_tp, env_resolve, env_hold_link, env_release_link, env_send_mad,
-		env_join_group, env_leave_group, env_map_watch, env_map_forget, env_now_ns, env_log};
+		env_join_group, env_leave_group, env_map_watch, env_map_forget, env_channel, env_now_ns, env_log};
 	const struct config *config = &roced->config;
 	struct vd_config vd_config = {
 		.socket_path = config->control.socket,

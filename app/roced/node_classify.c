@@ -95,6 +95,8 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 	case WIRE_KIND_ICMP4:
 	case WIRE_KIND_ICMP6:
 		return host(worker, port, frame);
+	case WIRE_KIND_PFC:
+		return EDGE_SPREAD;
 	default:
 		return drop(worker, BASE_DROP_NOT_ROCE);
 	}

@@ -3,7 +3,7 @@
 #include "group.h"
 #include "nodes.h"
 
-enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP };
+enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC };
 
 /* From the main thread: to be sent. */
 static uint32_t take_frames(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
@@ -16,19 +16,26 @@ static uint32_t take_frames(struct rte_graph *graph, struct rte_node *node, stru
 	return n;
 }
 
-/* From another worker: for a queue pair of ours, or a copy for a group's members. */
+static rte_edge_t edge_of(const struct wire_pkt *pkt)
+{
+	if (pkt->kind == WIRE_KIND_PFC)
+		return EDGE_PFC;
+	return pkt->dqpn == GROUP_QPN ? EDGE_GROUP : EDGE_DELIVER;
+}
+
+/* From another worker: for a queue pair of ours, or a copy for a group's members or of a pause. */
 static uint32_t take_passed(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
 {
 	void *objs[WORKER_BURST];
 	uint32_t n = rte_ring_sc_dequeue_burst(ring, objs, WORKER_BURST, NULL);
 
 	for (uint32_t i = 0, run = 0; i < n; i++) {
-		bool to_group = TP_PKT((struct rte_mbuf *)objs[i])->dqpn == GROUP_QPN;
-		bool last = i + 1 == n || (TP_PKT((struct rte_mbuf *)objs[i + 1])->dqpn == GROUP_QPN) != to_group;
+		rte_edge_t edge = edge_of(TP_PKT((struct rte_mbuf *)objs[i]));
+		bool last = i + 1 == n || edge_of(TP_PKT((struct rte_mbuf *)objs[i + 1])) != edge;
 
 		if (!last)
 			continue;
-		rte_node_enqueue(graph, node, to_group ? EDGE_GROUP : EDGE_DELIVER, &objs[run], (uint16_t)(i + 1 - run));
+		rte_node_enqueue(graph, node, edge, &objs[run], (uint16_t)(i + 1 - run));
 		run = i + 1;
 	}
 	return n;
@@ -55,6 +62,6 @@ struct rte_node_register node_inject = {
 	.name = "inject",
 	.flags = RTE_NODE_SOURCE_F,
 	.process = process,
-	.nb_edges = 3,
-	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver", [EDGE_GROUP] = "group"},
+	.nb_edges = 4,
+	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver", [EDGE_GROUP] = "group", [EDGE_PFC] = "pfc"},
 };

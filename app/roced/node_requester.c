@@ -2,7 +2,8 @@
 /* Source: doorbells, timers, and the queue pairs' turns at sending. */
 #include "nodes.h"
 
-#define TX_BUDGET 128
+#define TX_BUDGET     128
+#define SHAPED_BUDGET 8 /* so that the queues' lengths are seen often */
 
 enum { EDGE_EGRESS };
 
@@ -21,7 +22,7 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 	tp_advance(worker->tp, worker->now_ns);
 	/* A full port slows the queue pairs down instead of losing their packets. */
 	if (worker->backlog == 0 && tp_has_work(worker->tp))
-		n = tp_tx(worker->tp, TX_BUDGET, worker->now_ns);
+		n = tp_tx(worker->tp, worker->shaped ? SHAPED_BUDGET : TX_BUDGET, worker->now_ns);
 	worker->work += n;
 	worker_flush_emit(worker);
 	return (uint16_t)n;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagrams for a multicast group: every worker may have members, so each gets a copy. */
+/* What is for all workers, each of which gets a copy: datagrams for a multicast group, whose members may be at any, and
+ * pauses. */
 #include "nodes.h"
 
-enum { EDGE_GROUP };
+enum { EDGE_GROUP, EDGE_PFC };
 
 static void pass(struct worker *worker, struct worker *other, struct rte_mbuf *m)
 {
@@ -26,14 +27,15 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 			if (w != worker->index)
 				pass(worker, worker->roced->workers[w], objs[i]);
 		}
+		rte_node_enqueue_x1(graph, node, TP_PKT((struct rte_mbuf *)objs[i])->kind == WIRE_KIND_PFC ? EDGE_PFC : EDGE_GROUP,
+			objs[i]);
 	}
-	rte_node_enqueue(graph, node, EDGE_GROUP, objs, n);
 	return n;
 }
 
 struct rte_node_register node_spread = {
 	.name = "spread",
 	.process = process,
-	.nb_edges = 1,
-	.next_nodes = {[EDGE_GROUP] = "group"},
+	.nb_edges = 2,
+	.next_nodes = {[EDGE_GROUP] = "group", [EDGE_PFC] = "pfc"},
 };

@@ -3,10 +3,12 @@
  * The nodes of a worker's graph, one file each:
  *
  *   port_rx ─► classify ─► deliver ─► egress ─► port_tx
+ *                          release ─► port_tx   egress ─► shape (ports with channels) ─► port_tx
  *   inject ──► egress  ├─► handoff (to another worker)
  *      └─────► deliver ├─► punt (to the main thread)
  *   requester ► egress ├─► drop          egress ─► classify (to ourselves)
- *   inject ──► group   └─► spread ─► group ─► egress (multicast)
+ *   inject ──► group   ├─► spread ─► group ─► egress (multicast)
+ *                          └─► spread ─► pfc
  */
 #ifndef NODES_H
 #define NODES_H
@@ -22,6 +24,6 @@ int nodes_register(void);
 
 extern struct rte_node_register node_port_rx, node_classify, node_deliver, node_handoff, node_punt, node_drop;
 extern struct rte_node_register node_requester, node_inject, node_egress, node_port_tx;
-extern struct rte_node_register node_spread, node_group;
+extern struct rte_node_register node_spread, node_group, node_shape, node_release, node_pfc;
 
 #endif

@@ -16,6 +16,7 @@
 #include "log.h"
 #include "nodes.h"
 #include "prompt.h"
+#include "shape.h"
 
 #define MAX_QPS      65536
 #define MAX_MRS      131072
@@ -278,7 +279,7 @@ static void wait_fds(struct worker *worker, uint64_t ns)
 static void sleep_now(struct worker *worker)
 {
 	uint64_t max_ns = (uint64_t)worker->roced->config.workers[worker->index].idle_sleep_us * 1000;
-	uint64_t next_ns = tp_next_ns(worker->tp), ns = worker->sleep_ns;
+	uint64_t next_ns = RTE_MIN(tp_next_ns(worker->tp), shape_next_ns(worker)), ns = worker->sleep_ns;
 
 	if (next_ns <= worker->now_ns)
 		return;
@@ -407,6 +408,11 @@ static int make_tp(struct worker *worker)
 		.min_rto_ns = (uint64_t)worker->roced->config.multipath.min_rto_us * 1000,
 		.plain = worker->roced->plain.n_evs > 1 ? &worker->roced->plain : NULL,
 		.move_on_timeout = worker->roced->config.multipath.move_on_timeout,
+		.cnp = {
+			.gap_ns = (uint64_t)worker->roced->config.congestion.cnp_gap_us * 1000,
+			.peer_gap_ns = (uint64_t)worker->roced->config.congestion.cnp_peer_gap_us * 1000,
+			.tos = (uint8_t)(worker->roced->config.congestion.cnp_dscp << 2),
+		},
 		.seed = worker->roced->seed + worker->index,
 	};
 	struct tp_ops ops = {
@@ -484,6 +490,8 @@ int worker_create(struct roced *roced, uint32_t index)
 	if (rc == 0)
 		rc = make_tp(worker);
 	if (rc == 0)
+		rc = shape_init(worker);
+	if (rc == 0)
 		rc = make_graph(worker);
 	if (rc != 0)
 		log_line(LOG_ERR, "worker %u cannot be made: %s", index, strerror(-rc));
@@ -509,6 +517,7 @@ void worker_destroy(struct worker *worker)
 		backlog_drop(worker, &worker->txq[p]);
 	if (worker->graph_made)
 		rte_graph_destroy(worker->graph_id);
+	shape_fini(worker);
 	tp_destroy(worker->tp);
 	free_ring(worker->from_main);
 	free_ring(worker->to_main);

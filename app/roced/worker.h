@@ -68,6 +68,8 @@ struct worker {
 	uint32_t n_rxq, n_txq;
 	struct worker_rxq rxq[CONFIG_MAX_RX];
 	struct worker_txq *txq;    /* by port index */
+	struct shape *shapes;      /* the same: shape.h */
+	bool shaped;               /* some port has channels */
 	uint32_t backlog;          /* frames in all of them */
 	/* Frames the transport has emitted and the node that is running. */
 	uint32_t n_emit;

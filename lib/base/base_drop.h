@@ -34,6 +34,8 @@
 	X(NO_NEIGHBOUR, "no_neighbour", "link address of the next hop is not known")                       \
 	X(NO_MBUF, "no_mbuf", "packet pool empty")                                                         \
 	X(TX_FULL, "tx_full", "port transmit queue full")                                                  \
+	X(CHANNEL_FULL, "channel_full", "queue of the channel at the port full")                           \
+	X(PFC_STORM, "pfc_storm", "priority that the neighbour has paused without end")                    \
 	X(RING_FULL, "ring_full", "ring to another lcore full")                                            \
 	X(UNSUPPORTED, "unsupported", "known, but not served yet")                                         \
 	X(INVALID_REQUEST, "invalid_request", "unacknowledged request malformed, too long or not allowed") \

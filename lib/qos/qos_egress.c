@@ -98,6 +98,15 @@ bool qos_egress_has_room(const struct qos_egress *e, uint8_t class, uint32_t byt
 	return fits(e, &e->queues[class], bytes);
 }
 
+uint32_t qos_egress_fill(const struct qos_egress *e, uint8_t class)
+{
+	const struct queue *q = &e->queues[class];
+	uint64_t bytes = q->stats.queued_bytes * QOS_FULL / q->class->queue_bytes;
+	uint32_t packets = (uint32_t)((uint64_t)q->count * QOS_FULL / (e->mask + 1));
+
+	return bytes > packets ? (uint32_t)bytes : packets;
+}
+
 enum qos_put qos_egress_put(struct qos_egress *e, uint8_t class, struct rte_mbuf *m)
 {
 	struct queue *q = &e->queues[class];

@@ -20,6 +20,8 @@
 #include "qos_bucket.h"
 #include "qos_class.h"
 
+#define QOS_FULL 1000u
+
 struct qos_egress;
 
 enum qos_put {
@@ -45,6 +47,8 @@ void qos_egress_destroy(struct qos_egress *e);
 enum qos_put qos_egress_put(struct qos_egress *e, uint8_t class, struct rte_mbuf *m);
 /* Whether a packet of so many bytes would be taken. */
 bool qos_egress_has_room(const struct qos_egress *e, uint8_t class, uint32_t bytes);
+/* How full its queue is, in bytes or packets, whichever is more: 0 to QOS_FULL. */
+uint32_t qos_egress_fill(const struct qos_egress *e, uint8_t class);
 /* Gives at most max packets that may be sent now, in the order in which they are to be; how many. */
 uint32_t qos_egress_get(struct qos_egress *e, struct rte_mbuf **pkts, uint32_t max, uint64_t now_ns);
 /* bit p: priority p is not sent from now on. */

@@ -103,6 +103,7 @@ struct vd_limits {                         /* 0: the default */
 	uint32_t max_inline_bytes;         /* 256 */
 	uint32_t max_rd_atomic;            /* 128 */
 	uint32_t cm_timeout_ms;            /* 5000: CM response timeout offered and used */
+	uint32_t qp_mbps, client_mbps;     /* what a queue pair, and those of a context together, send; 0: no limit */
 	uint64_t shm_bytes;                /* 1 GiB, sparse: address space of a context's shared memory */
 	uint64_t mapped_bytes;             /* 16 GiB per context: clients' memory that is mapped here */
 	uint64_t registered_bytes;         /* 1 TiB: memory regions of a context, together */
@@ -176,6 +177,9 @@ struct vd_env {
 	int (*map_watch)(void *arg, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t *fault);
 	/* The mapping at base is about to go. */
 	void (*map_forget)(void *arg, void *base);
+	/* What queue pairs of the worker share that send by link with that traffic class octet; NULL: nothing. It stays.
+	 * May be NULL. */
+	struct tp_shaper *(*channel)(void *arg, uint32_t worker, const void *link, const struct tp_av *av);
 	/* Monotonic time. */
 	uint64_t (*now_ns)(void *arg);
 	/* One line for the log; level is that of syslog(3). May be NULL. Already rate limited. */

@@ -363,6 +363,7 @@ struct vd_session {
 	/* worker: */
 	TAILQ_ENTRY(vd_session) worker_link;
 	struct vd_qp *bell[VC_MAX_QPS]; /* by doorbell bit */
+	struct tp_shaper *shaper;       /* of its queue pairs, if there is a limit and one of them was made */
 	uint32_t bell_words;            /* words of doorbell[] that may have a QP */
 };
 TAILQ_HEAD(vd_sessions, vd_session);

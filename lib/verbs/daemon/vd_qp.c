@@ -13,6 +13,7 @@
 #define CONTROLLED_QKEY 0x80000000u
 /* What a device may ignore, and what is about memory: programs give a queue pair the rights of their regions. */
 #define ACCESS_IGNORED (0x3ff00000u | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
+#define MBPS          ((uint64_t)1000000)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
 struct qp_call {
@@ -101,15 +102,35 @@ static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 	return err;
 }
 
+/* An XRC target may outlive the context, so it is not limited with the others. */
+static int take_limits(struct vd_session *session, struct tp_qp_init *init)
+{
+	uint64_t rate_bps = session->vd->limits.client_mbps * MBPS;
+
+	if (rate_bps == 0 || init->type == TP_QPT_XRC_TGT)
+		return 0;
+	if (session->shaper == NULL) {
+		int err = tp_shaper_create(vd_tp(session), rate_bps, &session->shaper);
+
+		if (err != 0)
+			return err;
+	}
+	init->shaper = session->shaper;
+	return 0;
+}
+
 static void create_call(void *arg)
 {
 	struct qp_call *call = arg;
 	struct vd_session *session = call->session;
 	struct vd_qp *qp = call->qp;
 
-	call->err = tp_qp_create(vd_tp(session), &call->init, &qp->tp_qp, &qp->qpn);
+	call->err = take_limits(session, &call->init);
+	if (call->err == 0)
+		call->err = tp_qp_create(vd_tp(session), &call->init, &qp->tp_qp, &qp->qpn);
 	if (call->err != 0)
 		return;
+	tp_qp_set_rate(vd_tp(session), qp->tp_qp, session->vd->limits.qp_mbps * MBPS);
 	session->bell[qp->slot] = qp;
 	if (session->bell_words <= qp->slot / 64)
 		session->bell_words = qp->slot / 64 + 1;
@@ -429,9 +450,12 @@ static int modify(struct vd_qp *handle, const struct vc_qp_attr *attr, void *lin
 	fill_attr(attr, &call.attr);
 	if ((attr->mask & TP_QP_DEST_QPN) == 0)
 		call.attr.dest_qpn = qp->dest_qpn;
-	if ((attr->mask & TP_QP_AV) != 0)
+	if ((attr->mask & TP_QP_AV) != 0) {
 		vd_av_build(&vd->devices[session->device], &attr->av, qp->qpn,
 			call.attr.dest_qpn, link, &call.attr.av);
+		if (vd->env.channel != NULL)
+			call.attr.av.channel = vd->env.channel(vd->env_arg, session->worker, link, &call.attr.av);
+	}
 	if (connects && (attr->mask & TP_QP_AV) != 0 && qp->may_ext)
 		choose_ext(qp, attr, &call, planes, links, &by_cm);
 	vd_call(session, modify_call, &call);

@@ -29,6 +29,8 @@ static void worker_call(void *arg)
 		vd_worker_forget_qp(worker, qp);
 		tp_qp_destroy(tp, qp->tp_qp);
 	}
+	if (session->shaper != NULL)
+		(void)tp_shaper_destroy(tp, session->shaper);
 	for (i = 0; (srq = vd_table_next(&session->srqs, &i)) != NULL;) {
 		vd_worker_forget_srq(worker, srq);
 		(void)tp_srq_destroy(tp, srq->tp_srq);

@@ -265,6 +265,12 @@ static void a_full_queue_refuses(void **state)
 	fill(&w, TRAIN, RING + 10);
 	qos_egress_stats(w.e, TRAIN, &stats);
 	assert_int_equal(stats.queued_packets, RING);
+	assert_int_equal(qos_egress_fill(w.e, BULK), QOS_FULL);
+	assert_int_equal(qos_egress_fill(w.e, TRAIN), QOS_FULL);
+	assert_int_equal(qos_egress_fill(w.e, CONTROL), 0);
+	w.kind[CONTROL].pkt_len = 1; /* packets count as well as bytes */
+	fill(&w, CONTROL, RING / 4);
+	assert_int_equal(qos_egress_fill(w.e, CONTROL), QOS_FULL / 4);
 	finish(&w);
 }
 

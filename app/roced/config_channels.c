@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What belongs together in channels, and between them and the ports. */
+#include <string.h>
+
+#include "config_schema.h"
+
+#define CONFIG(reader) ((const struct config *)(reader)->base)
+
+static void check_channel(struct config_reader *reader, uint32_t c, uint64_t *dscp, uint64_t *pcp)
+{
+	const struct config_channel *channel = &CONFIG(reader)->channels[c];
+
+	for (uint32_t d = 0; d < c; d++) {
+		if (channel->name[0] != '\0' && !strcmp(channel->name, CONFIG(reader)->channels[d].name))
+			config_error(reader, &channel->at, "channels[%u].name: \"%s\" is used by channels[%u] too", c,
+				channel->name, d);
+	}
+	if ((channel->dscp & *dscp) != 0)
+		config_error(reader, &channel->at, "channels[%u].dscp: %d is of another channel too", c,
+			__builtin_ctzll(channel->dscp & *dscp));
+	if ((channel->pcp & *pcp) != 0)
+		config_error(reader, &channel->at, "channels[%u].pcp: %d is of another channel too", c,
+			__builtin_ctzll(channel->pcp & *pcp));
+	*dscp |= channel->dscp;
+	*pcp |= channel->pcp;
+	if (channel->ceiling_mbps != 0 && channel->guaranteed_mbps > channel->ceiling_mbps)
+		config_error(reader, &channel->at, "channels[%u].guaranteed_mbps: %u is above ceiling_mbps, %u", c,
+			channel->guaranteed_mbps, channel->ceiling_mbps);
+	if (channel->ecn_min_kbytes > channel->ecn_max_kbytes)
+		config_error(reader, &channel->at, "channels[%u].ecn_min_kbytes: %u is above ecn_max_kbytes, %u", c,
+			channel->ecn_min_kbytes, channel->ecn_max_kbytes);
+}
+
+/* Against the rates of a port, and the priorities that it is told to pause. */
+static void check_port_channels(struct config_reader *reader, uint32_t p)
+{
+	const struct config *config = CONFIG(reader);
+	const struct config_port *port = &config->ports[p];
+	uint64_t guaranteed_mbps = 0, pfc = port->pfc;
+
+	for (uint32_t c = 0; c < config->n_channels; c++) {
+		guaranteed_mbps += config->channels[c].guaranteed_mbps;
+		pfc &= ~(1ull << config->channels[c].priority);
+	}
+	if (port->rate_mbps != 0 && guaranteed_mbps > port->rate_mbps)
+		config_error(reader, &port->at, "ports[%u].rate_mbps: %u is less than channels are guaranteed, %llu", p,
+			port->rate_mbps, (unsigned long long)guaranteed_mbps);
+	if (pfc != 0)
+		config_error(reader, &port->at, "ports[%u].pfc: no channel has priority %d", p, __builtin_ctzll(pfc));
+}
+
+void config_check_channels(struct config_reader *reader)
+{
+	uint64_t dscp = 0, pcp = 0;
+
+	for (uint32_t c = 0; c < CONFIG(reader)->n_channels; c++)
+		check_channel(reader, c, &dscp, &pcp);
+	for (uint32_t p = 0; p < CONFIG(reader)->n_ports; p++)
+		check_port_channels(reader, p);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shape.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wire_ecn.h"
+
+#define QUEUE_PACKETS 4096u
+#define QUEUE_NS      1000000u /* queue pairs wait while their queue is longer than that, */
+#define QUEUE_BYTES   32768u   /* and than this, */
+#define CLOSE_PART    2u       /* or half full: in bytes or in packets */
+#define OPEN_PART     2u       /* until it is half of that */
+#define DEFAULT_MBPS  10000u   /* of ports that know no speed */
+#define MBPS          ((uint64_t)1000000)
+#define MS_NS         ((uint64_t)1000000)
+#define LOOKS         8u       /* in the watchdog's time */
+
+/* Long enough that a port never lacks packets between two walks, and no longer. */
+static uint32_t close_fill(const struct shape *shape, const struct qos_class *class)
+{
+	uint64_t rate_bps = RTE_MIN(class->ceiling_bps != 0 ? class->ceiling_bps : UINT64_MAX,
+		shape->config.rate_bps != 0 ? shape->config.rate_bps : shape->rate_bps);
+	uint64_t bytes = RTE_MAX(rate_bps / 8 * QUEUE_NS / NS_PER_S, (uint64_t)QUEUE_BYTES);
+
+	return (uint32_t)RTE_MIN(bytes * QOS_FULL / class->queue_bytes, (uint64_t)QOS_FULL / CLOSE_PART);
+}
+
+static int init_one(struct worker *worker, struct shape *shape, const struct port *port)
+{
+	const struct config *config = &worker->roced->config;
+	uint32_t mbps = port->config->rate_mbps != 0 ? port->config->rate_mbps : port->speed_mbps;
+
+	if (!channels_init(config, port->config, worker->roced->n_workers, &shape->config))
+		return 0;
+	shape->pfc = (uint8_t)port->config->pfc;
+	shape->rate_bps = (mbps != 0 ? mbps : DEFAULT_MBPS) * MBPS;
+	shape->storm_config.detect_ns = config->pfc.detect_ms * MS_NS;
+	shape->storm_config.restore_ns = config->pfc.restore_ms * MS_NS;
+	shape->forward = config->pfc.forward;
+	shape->egress = qos_egress_create(&shape->config, QUEUE_PACKETS, worker->roced->seed + worker->index);
+	if (shape->egress == NULL)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < shape->config.n_classes; c++) {
+		/* Paced where they send, queue pairs have no queue here to wait in, which their peers' timers would feel. */
+		int rc = tp_shaper_create(worker->tp, shape->config.classes[c].ceiling_bps, &shape->gate[c]);
+
+		if (rc != 0)
+			return rc;
+		shape->close_fill[c] = close_fill(shape, &shape->config.classes[c]);
+	}
+	return 0;
+}
+
+int shape_init(struct worker *worker)
+{
+	struct roced *roced = worker->roced;
+
+	worker->shapes = calloc(roced->n_ports, sizeof(worker->shapes[0]));
+	if (worker->shapes == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		int rc = init_one(worker, &worker->shapes[p], &roced->ports[p]);
+
+		if (rc != 0)
+			return rc;
+		worker->shaped |= worker->shapes[p].egress != NULL;
+	}
+	return 0;
+}
+
+void shape_fini(struct worker *worker)
+{
+	for (uint32_t p = 0; worker->shapes != NULL && p < worker->roced->n_ports; p++)
+		qos_egress_destroy(worker->shapes[p].egress);
+	free(worker->shapes);
+	worker->shapes = NULL;
+}
+
+struct tp_shaper *shape_gate(const struct worker *worker, const struct port *port, uint8_t tos, bool has_vlan,
+	uint16_t vlan_tci)
+{
+	const struct shape *shape = &worker->shapes[port->index];
+
+	return shape->egress != NULL ? shape->gate[qos_class_of(&shape->config, tos, has_vlan, vlan_tci)] : NULL;
+}
+
+/* Queue pairs of a channel whose queue is long wait, so that nothing of theirs is lost here. */
+static void move_gates(struct worker *worker, struct shape *shape)
+{
+	for (uint8_t c = 0; c < shape->config.n_classes; c++) {
+		bool closed = (shape->closed & 1u << c) != 0;
+		bool close = qos_egress_fill(shape->egress, c) > shape->close_fill[c] / (closed ? OPEN_PART : 1);
+
+		if (close == closed)
+			continue;
+		shape->closed ^= (uint8_t)(1u << c);
+		tp_shaper_close(worker->tp, shape->gate[c], close);
+	}
+}
+
+static void put_one(struct worker *worker, struct shape *shape, struct rte_mbuf *m)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	const uint8_t *ip;
+	uint8_t version, class = channels_class(&shape->config, frame, m->data_len, &ip, &version);
+
+	if ((shape->storm.storming & 1u << shape->config.classes[class].priority) != 0 && !shape->forward) {
+		worker_drop(worker, BASE_DROP_PFC_STORM);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	switch (qos_egress_put(shape->egress, class, m)) {
+	case QOS_PUT_QUEUED:
+		break;
+	case QOS_PUT_MARK:
+		if (ip != NULL && wire_is_ect(wire_traffic_class(ip, version)))
+			wire_set_ce(frame + (ip - frame), version);
+		break;
+	case QOS_PUT_FULL:
+		worker_drop(worker, BASE_DROP_CHANNEL_FULL);
+		rte_pktmbuf_free(m);
+		break;
+	}
+}
+
+void shape_put(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		put_one(worker, shape, pkts[i]);
+	move_gates(worker, shape);
+}
+
+/* ---- pauses ---- */
+
+static void apply_pauses(struct shape *shape)
+{
+	qos_egress_pause(shape->egress, (uint8_t)(shape->pause.paused & ~shape->storm.storming));
+}
+
+void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint16_t off = TP_PKT(m)->l3_off;
+	struct wire_pause pause;
+
+	if (off > m->data_len || wire_pause_parse(frame + off, (size_t)(m->data_len - off), &pause) != BASE_DROP_NONE) {
+		worker_drop(worker, BASE_DROP_TRUNCATED);
+		return;
+	}
+	if (shape->egress == NULL || shape->pfc == 0) {
+		worker_drop(worker, BASE_DROP_UNSUPPORTED);
+		return;
+	}
+	shape->pause_frames++;
+	if (qos_pause_take(&shape->pause, &pause, shape->pfc, shape->rate_bps, worker->now_ns))
+		apply_pauses(shape);
+}
+
+static void watch(struct worker *worker, struct shape *shape)
+{
+	uint8_t changed;
+
+	if (qos_pause_expire(&shape->pause, worker->now_ns))
+		apply_pauses(shape);
+	if (worker->now_ns - shape->look_ns < shape->storm_config.detect_ns / LOOKS)
+		return;
+	shape->look_ns = worker->now_ns;
+	changed = qos_storm_look(&shape->storm, &shape->storm_config, &shape->pause, qos_egress_backlog(shape->egress),
+		qos_egress_sent(shape->egress), worker->now_ns);
+	if (changed == 0)
+		return;
+	if (!shape->forward)
+		qos_egress_flush(shape->egress, changed & shape->storm.storming);
+	apply_pauses(shape);
+}
+
+uint32_t shape_get(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t max)
+{
+	uint32_t n;
+
+	if (shape->pfc != 0)
+		watch(worker, shape);
+	n = qos_egress_get(shape->egress, pkts, max, worker->now_ns);
+	if (n != 0 || shape->closed != 0)
+		move_gates(worker, shape);
+	return n;
+}
+
+uint64_t shape_next_ns(const struct worker *worker)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (uint32_t p = 0; worker->shaped && p < worker->roced->n_ports; p++) {
+		const struct shape *shape = &worker->shapes[p];
+
+		if (shape->egress == NULL)
+			continue;
+		next_ns = RTE_MIN(next_ns, qos_egress_next_ns(shape->egress, worker->now_ns));
+		next_ns = RTE_MIN(next_ns, qos_pause_next_ns(&shape->pause));
+	}
+	return next_ns;
+}

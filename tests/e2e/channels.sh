@@ -1,0 +1,210 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Channels, limits, pauses and notifications: what is limited stays below its rate and loses nothing, a guarantee holds
+# against bulk, a pause stops one priority alone, a storm ends, and marks make CNPs.
+#
+# usage: tests/e2e/channels.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+
+V4=1
+BULK=0                     # traffic class octets: DSCP 0,
+TRAINING=$((26 << 2))      # DSCP 26
+CAPABLE=$((26 << 2 | 2))   # the same, and may be marked
+PAUSE=$repo_dir/tests/tools/pause.py
+
+need ss ib_write_bw ib_read_bw python3 tshark
+wire_direct 4200
+
+plain="multipath = false;"
+training='name = "training"; dscp = [ 26 ]; priority = 3;'
+
+# daemons 'MORE of A' ['PORT_KEYS of A']: B has no channels
+daemons() {
+	roced_stop A >"$tmp_dir/stop.log"
+	roced_stop B >>"$tmp_dir/stop.log"
+	if grep FAIL "$tmp_dir/stop.log"; then failed=$((failed + 1)); fi
+	DEVICE_KEYS=$plain MORE=$1 PORT_KEYS=${2:-} roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" &&
+		DEVICE_KEYS=$plain MORE=${3:-} roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" || finish
+}
+
+# flow NAME PORT OPTIONS...: starts ib_write_bw from A to B; the client's log is $tmp_dir/NAME.log, its pid in flow_pid
+flow() {
+	local name=$1 port=$2
+	shift 2
+	spawn_in B 40 "$tmp_dir/$name.server" ib_write_bw -d roced0 -x $V4 -F -p "$port" "$@"
+	wait_for 5 tcp_listens B "$port" || return 1
+	spawn_in A 40 "$tmp_dir/$name.log" ib_write_bw -d roced0 -x $V4 -F -p "$port" "$@" $SIDE_B
+	flow_pid=$spawned_pid
+}
+
+# mbps NAME: what the flow had in the end, Mb/s of payload
+mbps() { awk '$1 == 65536 {print int($4 * 8 * 1.048576)}' "$tmp_dir/$1.log"; }
+
+# channel NAME COUNTER: of A's channel
+channel() {
+	local log="$tmp_dir/roced-A.log" at
+	at=$(($(wc -l <"$log") + 1))
+	kill -USR1 "$roced_pid_A" || return 1
+	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'cnps_sent'"
+	tail -n "+$at" "$log" | grep "channel \"$1\"" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
+}
+
+nothing_lost() {
+	local lost
+	lost=$(($(counter A 'drop channel_full') + $(counter A retransmits) + $(counter A 'drop tx_full')))
+	echo "lost or sent again: $lost"
+	[ "$lost" -eq 0 ]
+}
+
+# ------------------------------------------------------------------ ceilings
+
+# runs_below NAME MBPS OPTIONS...: has the rate, as far as the machine lets it, and never more
+runs_below() {
+	local name=$1 most=$2 got
+	shift 2
+	flow "$name" 18515 "$@" && wait "$flow_pid" || { cat "$tmp_dir/$name".*; return 1; }
+	got=$(mbps "$name")
+	echo "$name: $got of $most Mb/s"
+	[ "$got" -le $((most * 102 / 100)) ] && [ "$got" -ge $((most * 40 / 100)) ]
+}
+
+daemons "channels = ( { name = \"bulk\"; ceiling_mbps = 200; }, { $training ceiling_mbps = 50; } );"
+check "a channel keeps below its ceiling" runs_below bulk 200 --tclass=$BULK -D 3 -q 4
+check "another one has its own" runs_below training 50 --tclass=$TRAINING -D 3
+check "and what waits is not lost" nothing_lost
+verify "every byte through a channel" 30 $V4 4096 -q 2 -s 262144
+
+daemons "" "rate_mbps = 100;"
+check "a port keeps below its rate" runs_below port 100 -D 3 -q 2
+check "and loses nothing" nothing_lost
+
+daemons "limits = { qp_mbps = 40; client_mbps = 100; };"
+check "a queue pair keeps below its limit" runs_below one 40 -D 3
+check "the queue pairs of a client below that of all" runs_below four 100 -D 3 -q 4
+check "limits lose nothing" nothing_lost
+
+# ------------------------------------------------------------------ guarantees
+
+daemons "channels = ( { name = \"bulk\"; weight = 1000; }, { $training guaranteed_mbps = 300; } );" "rate_mbps = 400;"
+guarantee_holds() {
+	local bulk_pid
+	flow bulk 18515 --tclass=$BULK -D 6 -q 4 -t 32 || return 1
+	bulk_pid=$flow_pid
+	flow training 18516 --tclass=$TRAINING -D 4 && wait "$flow_pid" || { cat "$tmp_dir"/training.*; return 1; }
+	wait "$bulk_pid"
+	echo "training $(mbps training) Mb/s of 300 guaranteed, bulk $(mbps bulk), of 400 in all"
+	[ "$(mbps training)" -gt 150 ] && [ "$(mbps training)" -gt "$(mbps bulk)" ]
+}
+check "training keeps its rate, whatever bulk does" guarantee_holds
+check "and loses nothing either" nothing_lost
+
+# ------------------------------------------------------------------ pauses
+
+pause_channels="channels = ( { name = \"bulk\"; }, { $training } );"
+daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 3 ]; rate_mbps = 400;"
+
+# grows CHANNEL: sends something in half a second
+grows() {
+	local before
+	before=$(channel "$1" packets)
+	sleep 0.5
+	echo "$1: $before, then $(channel "$1" packets) packets"
+	[ "$(channel "$1" packets)" -gt "$before" ]
+}
+
+pauses_come() { [ "$(channel training pauses)" -gt 2 ]; }
+one_priority_stops() {
+	local bulk training
+	flow bulk 18515 --tclass=$BULK -D 13 -u 18 || return 1
+	bulk=$flow_pid
+	flow training 18516 --tclass=$TRAINING -D 12 -u 18 || return 1
+	training=$flow_pid
+	sleep 1
+	in_ns B "$PAUSE" port 3 65535 3 &
+	wait_for 5 pauses_come || return 1
+	sleep 0.3
+	grows training && return 1
+	grows bulk || return 1
+	wait $!
+	sleep 0.5
+	grows training || return 1
+	wait "$training" && wait "$bulk" || { cat "$tmp_dir"/training.* "$tmp_dir"/bulk.*; return 1; }
+}
+check "a pause stops its priority and no other, and ends" one_priority_stops
+check "it was counted" [ "$(channel training pauses)" -gt 10 ]
+check "and nothing was lost" [ "$(counter A 'drop channel_full')" -eq 0 ]
+
+other_priority_is_ignored() {
+	flow training 18515 --tclass=$TRAINING -D 3 || return 1
+	sleep 1
+	in_ns B "$PAUSE" port 0,5 65535 0
+	grows training || return 1
+	wait "$flow_pid"
+}
+check "pauses of priorities that are not listed are not followed" other_priority_is_ignored
+
+storm_is_dropped() {
+	flow training 18515 --tclass=$TRAINING -D 5 -u 18 || return 1
+	sleep 0.5
+	in_ns B "$PAUSE" port 3 65535 2
+	sleep 1
+	echo "storms $(channel training storms), dropped $(counter A 'drop pfc_storm')"
+	[ "$(channel training storms)" -eq 1 ] || return 1
+	grows training || return 1
+	wait "$flow_pid"
+}
+daemons "$pause_channels pfc = { detect_ms = 300; restore_ms = 300; };" "pfc = [ 3 ]; rate_mbps = 400;"
+check "a storm is found once, and what comes after it works" storm_is_dropped
+
+storm_is_passed_over() {
+	local before
+	flow training 18515 --tclass=$TRAINING -D 5 -u 18 || return 1
+	sleep 0.5
+	in_ns B "$PAUSE" port 3 65535 2 &
+	wait_for 5 pauses_come || return 1
+	sleep 0.5
+	grows training || return 1
+	wait $!
+	wait "$flow_pid"
+}
+daemons "$pause_channels pfc = { detect_ms = 300; restore_ms = 300; forward = true; };" "pfc = [ 3 ]; rate_mbps = 400;"
+check "or passed over" storm_is_passed_over
+
+# ------------------------------------------------------------------ marks and notifications
+
+marks="channels = ( { name = \"bulk\"; }, { $training ecn_min_kbytes = 20; ecn_max_kbytes = 100; } );"
+daemons "$marks" "rate_mbps = 200;" "congestion = { cnp_gap_us = 1000; cnp_dscp = 48; };"
+
+marks_make_cnps() {
+	local sent received
+	ip netns exec "$(ns A)" timeout 20 tshark -i port -a duration:5 -w "$tmp_dir/cnp.pcapng" -f "udp port 4791" >"$tmp_dir/tshark.log" 2>&1 &
+	local tshark=$!
+	sleep 2
+	flow training 18515 --tclass=$CAPABLE -D 2 -q 2 || return 1
+	wait "$flow_pid" || return 1
+	wait $tshark
+	sent=$(counter B cnps_sent) received=$(counter A cnps_received)
+	echo "marked $(channel training marked_here), seen $(counter B marked), CNPs sent $sent, received $received"
+	[ "$sent" -gt 10 ] && [ "$received" -gt 10 ] && [ "$sent" -lt 10000 ]
+}
+check "a long queue marks, and its marks make notifications" marks_make_cnps
+cnps_on_the_wire() {
+	tshark -r "$tmp_dir/cnp.pcapng" -Y "infiniband.bth.opcode == 0x81" -T fields -e ip.src -e ip.dsfield.dscp \
+		-e infiniband.bth.psn | sort | uniq -c
+	[ "$(tshark -r "$tmp_dir/cnp.pcapng" -Y "infiniband.bth.opcode == 0x81 && ip.src == $B4 && ip.dsfield.dscp == 48" |
+		wc -l)" -gt 10 ]
+}
+check "tshark sees them" cnps_on_the_wire
+not_capable_is_not_marked() {
+	local before after
+	before=$(counter B marked)
+	flow training 18515 --tclass=$TRAINING -D 1 -q 2 && wait "$flow_pid" || return 1
+	after=$(counter B marked)
+	[ "$before" -eq "$after" ]
+}
+check "packets that may not be marked are not" not_capable_is_not_marked
+
+roced_stop A
+roced_stop B
+finish
