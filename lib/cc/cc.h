@@ -21,7 +21,7 @@ struct cc_config {
 	uint32_t base_rtt_ns;      /* of an idle path, about; not 0 */
 	uint32_t target_ns;        /* delay beyond that which queues may have; 0: base_rtt_ns */
 	uint64_t rate_bps;         /* of the sender's link; not 0 */
-	uint32_t max_window_bytes; /* 0: one and a half bandwidth-delay products */
+	uint32_t max_window_bytes; /* 0: the controller's own */
 };
 
 /* Private. */
@@ -33,6 +33,7 @@ struct cc {
 	uint64_t cut_ns;           /* of the last decrease by delay */
 	uint64_t adapt_ns;         /* when the next look at what was achieved is due */
 	uint64_t base_until_ns;
+	uint64_t far_ns;           /* when a delay far above the target was seen last; 0: never */
 	uint64_t average_ns16;     /* of the delay, EWMA 1/80, << 16 */
 	uint32_t base_ns, base_new_ns; /* least round trip of the last two periods; of this one; 0: unknown */
 	uint32_t window_bytes, max_window_bytes, target_ns;

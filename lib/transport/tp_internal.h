@@ -251,6 +251,8 @@ struct tp_cnp_peer {
 	uint64_t sent_ns;        /* 0: never */
 };
 
+TAILQ_HEAD(tp_ext_list, tp_ext);
+
 struct tp {
 	struct tp_config config;
 	struct tp_ops ops;
@@ -273,6 +275,8 @@ struct tp {
 	struct path_sched_config sched; /* of queue pairs that are given none */
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
+	struct tp_ext_list held;  /* whose acknowledgements wait for more to tell of, by the time of the oldest */
+	struct base_timer held_timer;
 	struct tp_stage stage;
 	uint8_t *scratch;
 };

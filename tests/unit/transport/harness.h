@@ -67,6 +67,7 @@ struct hx_options {
 	uint8_t n_evs;              /* 0: 64 */
 	uint8_t n_planes;           /* beyond the first */
 	bool move;                  /* move_on_timeout */
+	uint32_t sack_wait_ns;      /* as in tp_config */
 	enum path_sched_kind sched;
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency */
