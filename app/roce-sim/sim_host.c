@@ -287,6 +287,7 @@ int sim_host_init(struct sim_host *host, struct sim_net *net, uint32_t id)
 		.max_ahs = net->config.max_ahs,
 		.window_pkts = net->config.window_pkts,
 		.max_held = net->config.max_held,
+		.sack_wait_ns = net->config.sack_wait_ns,
 		.seed = sim_mix(net->config.seed ^ ((uint64_t)id << 32)),
 	};
 	struct tp_mr_attr mr = {.pd = PD, .access = ALL_ACCESS, .iova = SIM_IOVA, .bytes = NO_BYTES, .as = host};

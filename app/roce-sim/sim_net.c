@@ -10,7 +10,7 @@
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
 #define HEADER_BYTES 74u /* of a WRITE ONLY over IPv4, with its ICRC */
-#define ACK_BYTES  78u    /* of an RC_SACK */
+#define ACK_BYTES  78u    /* of an RC_SACK that tells of one packet */
 
 /* A packet buffer: an mbuf as DPDK lays it out, in plain memory. */
 struct sim_buffer {

@@ -77,6 +77,7 @@ static int make_net(struct sim_run *run)
 		.window_pkts = s->transport.window_pkts,
 		.max_qps = sim_workload_qps(s),
 		.max_buffers = s->transport.max_buffers,
+		.sack_wait_ns = s->transport.sack_wait_ns,
 		.poll_ns = s->transport.poll_ns,
 	};
 

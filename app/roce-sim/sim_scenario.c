@@ -45,6 +45,8 @@ static const struct config_key keys[] = {
 	B("transport.ecn", TP(ecn), "true", "packets may be marked"),
 	N("transport.max_buffers", TP(max_buffers), 0, 1u << 30, "0", "packets",
 		"of one host in the fabric at most; 0: no limit"),
+	N("transport.sack_wait_ns", TP(sack_wait_ns), 0, 1000000, "3000", "ns",
+		"selective: an acknowledgement may wait so long for others that go with it"),
 	N("transport.poll_ns", TP(poll_ns), 0, 1000000000, "0", "ns",
 		"packets gather for so long before the transport sees them"),
 

@@ -47,7 +47,7 @@ struct sim_scenario {
 		uint32_t n_evs;
 		bool controlled;              /* by congestion control; else a window of packets, halved on a loss */
 		enum cc_kind congestion;
-		uint32_t mtu, window_pkts, timeout, retry_cnt, rd_atomic, priority, ack_priority, max_buffers;
+		uint32_t mtu, window_pkts, timeout, retry_cnt, rd_atomic, priority, ack_priority, max_buffers, sack_wait_ns;
 		bool ecn;
 		uint64_t poll_ns;
 	} transport;

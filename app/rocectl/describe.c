@@ -5,6 +5,7 @@
 
 #include "wire_cm.h"
 #include "wire_icrc.h"
+#include "wire_sack.h"
 #include "wire_opcode.h"
 
 #define ETH_ADDRS_BYTES 12
@@ -66,6 +67,26 @@ static void describe_sack(struct emit *e, const struct wire_pkt *pkt)
 	emit_flag(e, "sack_marked", (pkt->sack_echo & WIRE_SACK_MARKED) != 0);
 	emit_flag(e, "sack_refused", (pkt->sack_echo & WIRE_SACK_REFUSED) != 0);
 	emit_num(e, "sack_senders", pkt->sack_senders);
+	emit_num(e, "sack_wait_ns", (uint64_t)pkt->sack_wait * WIRE_SACK_WAIT_UNIT_NS);
+	emit_num(e, "sack_more", pkt->sack_more);
+}
+
+/* The packets that an RC_SACK tells of in its payload: as many as it says, if there are so many. */
+static void describe_sack_more(struct emit *e, const uint8_t *payload, uint32_t bytes, uint32_t n)
+{
+	char text[WIRE_SACK_MORE * 48] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < n && i < WIRE_SACK_MORE && (i + 1) * WIRE_SACK_ECHO_BYTES <= bytes; i++) {
+		struct wire_sack_echo echo;
+
+		wire_sack_get(payload + (size_t)i * WIRE_SACK_ECHO_BYTES, &echo);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u:%u:%u%s%s", i != 0 ? " " : "",
+			echo.echo & 0xffffff, echo.udp_sport, echo.wait * WIRE_SACK_WAIT_UNIT_NS,
+			(echo.echo & WIRE_SACK_MARKED) != 0 ? ":marked" : "",
+			(echo.echo & WIRE_SACK_REFUSED) != 0 ? ":refused" : "");
+	}
+	emit_str(e, "sack_echoes", text);
 }
 
 static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
@@ -153,6 +174,8 @@ static enum base_drop describe_roce(struct emit *e, const struct link_frame *fra
 	if (drop == BASE_DROP_NONE && frame->bytes >= pkt->payload_off) {
 		describe_ext_hdrs(e, pkt);
 		emit_num(e, "payload_bytes", pkt->payload_bytes);
+		if (pkt->opcode == WIRE_RC_SACK && frame->bytes >= payload_end)
+			describe_sack_more(e, frame->data + pkt->payload_off, pkt->payload_bytes, pkt->sack_more);
 		if (e->json || pkt->pad)
 			emit_num(e, "pad", pkt->pad);
 		if ((pkt->hdrs & WIRE_HDR_DETH) != 0 && pkt->dqpn == WIRE_GSI_QPN &&

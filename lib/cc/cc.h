@@ -37,7 +37,7 @@ struct cc_config {
 	uint32_t target_ns;        /* delay beyond that which queues may have; 0: base_rtt_ns */
 	uint64_t rate_bps;         /* of the sender's link; not 0 */
 	uint64_t min_rate_bps;     /* no pace is below that; 0: 1 Mb/s. At most rate_bps */
-	/* 0: one and a half bandwidth-delay products; for none, DCQCN and TIMELY, which have no window: no limit. */
+	/* 0: the controller's own; for none, DCQCN and TIMELY, which have no window: no limit. */
 	uint32_t max_window_bytes;
 	/* Of the kind in use; they have to stay as well. NULL: the defaults, see cc_params.h. */
 	const struct cc_dcqcn_params *dcqcn;
@@ -123,6 +123,7 @@ struct cc {
 			uint64_t inc;        /* bytes * bytes, to be added to the window */
 			uint64_t settled_ns; /* when inc was last added */
 			uint64_t cut_ns;     /* of the last decrease by delay */
+			uint64_t far_ns;     /* when a delay far above the target was seen last; 0: never */
 			uint64_t adapt_ns;   /* when the next look at what was achieved is due */
 			uint64_t average_ns16; /* of the delay, EWMA 1/80, << 16 */
 			uint64_t achieved_bytes; /* acknowledged since the last look */

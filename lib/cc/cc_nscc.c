@@ -7,6 +7,10 @@
  *   marked, below       keep: the mark is of one path, and the scheduler has left it
  *   marked, above       shrink, once a round trip, by how far the average delay is above the target
  *
+ * The window is two bandwidth-delay products at most, so that a sender does not stop for the queues of a fabric that is used
+ * to the full. While delays show that paths are far from equal it is one and a half: else senders that hold on to the
+ * fast ones keep all of it, and those that the slow ones have cut down end late.
+ *
  * Constants are those of Ultra Ethernet 1.0 for 100 Gb/s and 12 us, scaled by the bandwidth-delay product. What is to be
  * added is gathered as bytes * bytes and divided by the window once in eight packets or a round trip.
  */
@@ -25,9 +29,18 @@
 #define CUT_MOST         2u       /* to one half */
 #define ADAPT_BELOW      8u       /* what was achieved is below an eighth of the largest window */
 #define FAR              4u       /* delay in targets that is trouble */
+#define UNEVEN           3u       /* the same that shows that paths differ, */
+#define UNEVEN_RTTS      20u      /* for so many round trips */
+#define SPARE_PACKETS    24u      /* beyond the bandwidth-delay product: on short links queues of a few packets are more */
 
 void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes)
 {
+	uint64_t spare = (uint64_t)SPARE_PACKETS * cc->config->packet_bytes, max = bdp_bytes + (bdp_bytes > spare ? bdp_bytes : spare);
+
+	if (cc->config->max_window_bytes == 0) {
+		cc->max_window_bytes = max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
+		cc->window_bytes = cc->max_window_bytes;
+	}
 	cc->gain = ((uint64_t)cc->config->packet_bytes << SHIFT) * bdp_bytes / REF_BYTES;
 	cc->below_gain = (uint64_t)(((unsigned __int128)cc->gain * BELOW_GAIN << BELOW_SHIFT) / REF_NS);
 }
@@ -53,13 +66,15 @@ void cc_nscc_count(struct cc *cc, uint32_t bytes)
 	cc->unsettled_bytes += bytes;
 }
 
-void cc_nscc_delay(struct cc *cc, uint32_t delay_ns)
+void cc_nscc_delay(struct cc *cc, uint32_t delay_ns, uint64_t now_ns)
 {
 	int64_t diff = ((int64_t)delay_ns << AVERAGE_SHIFT) - (int64_t)cc->average_ns16;
 
 	cc->average_ns16 = (uint64_t)((int64_t)cc->average_ns16 + diff / (int64_t)AVERAGE_PART);
 	if (delay_ns > (uint64_t)FAR * cc->target_ns)
 		cc->trouble = true;
+	if (delay_ns / UNEVEN > cc->target_ns)
+		cc->far_ns = now_ns;
 }
 
 void cc_nscc_grow_below(struct cc *cc, uint32_t bytes, uint32_t delay_ns)
@@ -102,16 +117,33 @@ void cc_nscc_adapt(struct cc *cc, uint64_t now_ns)
 	cc->trouble = false;
 }
 
+void cc_nscc_unknown(struct cc *cc, const struct cc_ack *ack)
+{
+	/* Sent again, it tells no delay, but it has come: else a window that losses have closed would stay closed. */
+	if (!ack->marked)
+		cc_nscc_grow_above(cc, ack->bytes);
+	cc_nscc_settle(cc, ack->now_ns);
+	cc_nscc_adapt(cc, ack->now_ns);
+}
+
+void cc_nscc_even_out(struct cc *cc, uint64_t now_ns)
+{
+	uint32_t most = cc->max_window_bytes / 4 * 3;
+
+	if (cc->far_ns != 0 && now_ns - cc->far_ns < (uint64_t)UNEVEN_RTTS * cc->config->base_rtt_ns && cc->window_bytes > most)
+		cc_set_window(cc, most);
+}
+
 static void acked(struct cc *cc, const struct cc_ack *ack)
 {
 	uint32_t delay_ns = cc_delay_ns(cc, ack);
 
 	cc_nscc_count(cc, ack->bytes);
 	if (ack->rtt_ns == 0) {
-		cc_nscc_adapt(cc, ack->now_ns);
+		cc_nscc_unknown(cc, ack);
 		return;
 	}
-	cc_nscc_delay(cc, delay_ns);
+	cc_nscc_delay(cc, delay_ns, ack->now_ns);
 	if (!ack->marked && delay_ns < cc->target_ns)
 		cc_nscc_grow_below(cc, ack->bytes, delay_ns);
 	else if (!ack->marked)
@@ -120,6 +152,7 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 		cc_nscc_shrink(cc, cc_nscc_average_ns(cc), ack->now_ns);
 	cc_nscc_settle(cc, ack->now_ns);
 	cc_nscc_adapt(cc, ack->now_ns);
+	cc_nscc_even_out(cc, ack->now_ns);
 }
 
 void cc_nscc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns)

@@ -169,7 +169,8 @@ static void take_senders(struct cc *cc, uint8_t senders)
 
 	if (senders == p->senders)
 		return;
-	part = cc->max_window_bytes / (senders != 0 ? senders : 1);
+	/* One and a half products for all: what is above that is for one alone. */
+	part = senders < 2 ? cc->max_window_bytes : cc->max_window_bytes / 4 * 3 / senders;
 	p->senders = senders;
 	p->cap_bytes = part;
 	if (part < cc->config->packet_bytes)
@@ -223,14 +224,17 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	cc_nscc_count(cc, ack->bytes);
 	if (params(cc)->incast_cap)
 		take_senders(cc, ack->senders);
-	if (ack->rtt_ns != 0) {
+	if (ack->rtt_ns == 0) {
+		cc_nscc_unknown(cc, ack);
+	} else {
 		if (params(cc)->median)
 			delay_ns = take_delay(&cc->predict, delay_ns);
-		cc_nscc_delay(cc, delay_ns);
+		cc_nscc_delay(cc, delay_ns, ack->now_ns);
 		react(cc, ack, delay_ns);
 		cc_nscc_settle(cc, ack->now_ns);
+		cc_nscc_adapt(cc, ack->now_ns);
+		cc_nscc_even_out(cc, ack->now_ns);
 	}
-	cc_nscc_adapt(cc, ack->now_ns);
 	cap(cc);
 }
 

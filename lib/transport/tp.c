@@ -78,6 +78,8 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	base_wheel_init(&tp->wheel, now_ns);
 	TAILQ_INIT(&tp->active);
 	TAILQ_INIT(&tp->rx);
+	TAILQ_INIT(&tp->held);
+	base_timer_init(&tp->held_timer, tp_sack_fired, tp);
 	LIST_INIT(&tp->srqs);
 	LIST_INIT(&tp->shapers);
 	if (!alloc_tables(tp)) {
@@ -209,11 +211,12 @@ static void rx_request(struct tp_qp *qp, struct rte_mbuf *m)
 static void rx_answer(struct tp_qp *qp, struct rte_mbuf *m)
 {
 	const struct wire_pkt *pkt = TP_PKT(m);
+	const uint8_t *payload = rte_pktmbuf_mtod(m, const uint8_t *) + pkt->payload_off;
 
 	if (pkt->opcode == WIRE_RC_SACK)
-		tp_sr_rx(qp, pkt);
+		tp_sr_rx(qp, pkt, payload);
 	else if (!tp_hold_answer(qp, m))
-		tp_comp_rx(qp, pkt, rte_pktmbuf_mtod(m, const uint8_t *) + pkt->payload_off);
+		tp_comp_rx(qp, pkt, payload);
 	tp_hold_answers(qp);
 }
 
@@ -267,6 +270,7 @@ void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
 		qp->listed = false;
 		tp_answer_now(qp);
 	}
+	tp_sack_flush(tp);
 }
 
 /* ---- send ---- */

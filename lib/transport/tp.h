@@ -102,6 +102,9 @@ struct tp_config {
 	/* TP_EXT_SACK: a packet is not taken as lost by time alone before this; for peers that answer with delay. 0: only
 	 * what the measured round trips say, 100 us at least. */
 	uint64_t min_rto_ns;
+	/* TP_EXT_SACK: an acknowledgement may wait so long for others that go with it, unless the sender is in need of it;
+	 * a tick of the wheel longer when nothing else comes. 0: those of a burst only, which wait for nothing. */
+	uint32_t sack_wait_ns;
 	/* How reliable queue pairs without TP_EXT_SACK move from one UDP source port to another: with keep_order and
 	 * no_probes, TP_PLAIN_EVS EVs at most, and there as long as the endpoint. NULL: they do not. */
 	const struct path_sched_config *plain;
@@ -119,7 +122,7 @@ struct tp_counters {
 	uint64_t cut_messages;    /* UC: begun to arrive and given up */
 	uint64_t reordered;       /* packets that came before their turn and were kept */
 	uint64_t probes;          /* copies sent to learn whether a path works again */
-	uint64_t sacks_sent, sacks_received;
+	uint64_t sacks_sent, sacks_received; /* packets; each tells of one request packet or more */
 	uint64_t moves;           /* of queue pairs without TP_EXT_SACK to another UDP source port */
 	uint64_t unagreed;        /* packets of TP_EXT_SACK at a queue pair without it, or the other way round */
 	uint64_t marked;          /* packets that came with ECN "congestion experienced" */

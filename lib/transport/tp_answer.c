@@ -201,7 +201,7 @@ static bool sendable(const struct tp_qp *qp)
 static bool something_due(const struct tp_qp *qp)
 {
 	return !TAILQ_EMPTY(&qp->resp.answers) || qp->resp.ack_pending || qp->resp.nak_pending ||
-		(qp->ext != NULL && qp->ext->n_echo != 0);
+		(qp->ext != NULL && tp_sack_is_due(qp));
 }
 
 void tp_answer_now(struct tp_qp *qp)

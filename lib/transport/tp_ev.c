@@ -6,6 +6,7 @@
 #define PICK_TRIES   4u
 #define SLOW_NS      10000000u
 #define SLOW_RTTS    100u
+#define QUEUED_RTTS  3u   /* smoothed round trip in least ones */
 
 uint16_t tp_ev_port(const struct tp_ext *x, uint8_t ev)
 {
@@ -77,21 +78,32 @@ static void learn_slow(struct tp_ext *x, uint32_t rtt_ns)
 static void learn_rtt(struct tp_ext *x, uint32_t rtt_ns)
 {
 	if (x->srtt_ns == 0)
-		x->srtt_ns = rtt_ns;
+		x->srtt_ns = x->least_ns = rtt_ns;
+	x->least_ns = RTE_MIN(x->least_ns, rtt_ns);
 	x->srtt_ns = (uint32_t)(((uint64_t)x->srtt_ns * 7 + rtt_ns) / 8);
 }
 
-void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked)
+/* Karn's rule: what was sent more than once tells no time, but when the EV says which sending it was. Taken as lost too
+ * early, it must: else the timeout would stay too short, and each round would send all again. Nor does a copy that was
+ * sent for a probe tell any. TP_EV_NEVER_NS: not known. */
+static uint64_t sent_at(const struct tp_sr_pkt *e, uint8_t ev)
 {
-	uint64_t now_ns = x->qp->tp->now_ns, rtt_ns = 0;
+	if (e->times == 0 || (e->times != 1 && e->first_ev == e->ev))
+		return TP_EV_NEVER_NS;
+	if (e->first_ev == ev)
+		return e->first_ns;
+	return e->times == 2 && e->ev == ev ? e->sent_ns : TP_EV_NEVER_NS;
+}
+
+void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked, uint64_t wait_ns)
+{
+	uint64_t now_ns = x->qp->tp->now_ns, rtt_ns = 0, sent_ns;
 
 	if (ev == PATH_SCHED_NO_EV)
 		return;
-	/* Karn's rule: what was sent more than once tells no time, but when the EV says which sending it was. Taken as lost
-	 * too early, it must: else the timeout would stay too short, and each round would send all again. Nor does a copy that
-	 * was sent for a probe tell any. */
-	if (e->psn == psn && e->times != 0 && e->first_ev == ev && (e->times == 1 || e->ev != ev))
-		rtt_ns = RTE_MIN(now_ns - e->first_ns, (uint64_t)INT32_MAX);
+	sent_ns = e->psn == psn ? sent_at(e, ev) : TP_EV_NEVER_NS;
+	if (sent_ns < now_ns && now_ns - sent_ns > wait_ns)
+		rtt_ns = RTE_MIN(now_ns - sent_ns - wait_ns, (uint64_t)INT32_MAX);
 	if (rtt_ns != 0) {
 		learn_rtt(x, (uint32_t)rtt_ns);
 		learn_slow(x, (uint32_t)rtt_ns);
@@ -120,6 +132,9 @@ bool tp_ev_congested(const struct tp_ext *x, uint8_t ev)
 {
 	struct path_sched_stats stats;
 
+	/* A queue that all share, at the receiver: an EV that was seldom used says nothing of it. */
+	if (x->srtt_ns / QUEUED_RTTS > x->least_ns)
+		return true;
 	if (path_sched_stats(&x->sched, ev, &stats) != 0)
 		return false;
 	return stats.ecn_percent >= 10 || stats.srtt_ns / 3 > stats.min_rtt_ns / 2;

@@ -48,10 +48,11 @@ void tp_ext_start(struct tp_qp *qp)
 	path_sched_init(&x->sched, sched, seed_of(qp));
 	x->port0 = qp->attr.av.udp_sport;
 	x->answer_ev = x->rx_plane = 0;
-	x->srtt_ns = x->slow_ns = x->slow_new_ns = 0;
+	x->told_msn = 0;
+	x->srtt_ns = x->least_ns = x->slow_ns = x->slow_new_ns = 0;
 	x->slow_until_ns = 0;
 	memset(x->n_on_ev, 0, sizeof(x->n_on_ev));
-	x->n_echo = 0;
+	tp_sack_clear(x);
 	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
 		x->replay[i].queued = false;
 	qp->ext = x;
@@ -100,6 +101,7 @@ void tp_ext_stop(struct tp_qp *qp)
 	if (qp->ext == NULL)
 		return;
 	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	tp_sack_clear(qp->ext);
 	qp->ext->n_planes = 0;
 	qp->ext = NULL;
 	tp_hold_limit(&qp->resp.hold, qp->init.reorder_pkts, qp->init.reorder_ns);

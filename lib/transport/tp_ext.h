@@ -12,6 +12,7 @@
 #define TP_EXT_H
 
 #include "tp_internal.h"
+#include "wire_sack.h"
 
 #define TP_SR_RING      ((uint32_t)TP_EXT_PSN_RING)  /* PSNs that may be between the oldest and the newest */
 #define TP_SR_SPAN      (TP_SR_RING - TP_READ_PKTS)  /* a READ request may begin up to here */
@@ -20,6 +21,7 @@
 #define TP_EV_NEVER_NS  ((uint64_t)1 << 60)
 #define TP_SR_FORGET_NS 2000000000u                  /* responder: keeps what waits for a missing packet so long */
 #define TP_SACK_ECHOES  TP_BURST_PKTS
+#define TP_SACK_FULL    (1 + WIRE_SACK_MORE)         /* packets that one RC_SACK tells of at most */
 #define TP_SACK_REPLAYS 32
 
 enum tp_sr_state { TP_SR_IDLE, TP_SR_SENT, TP_SR_LOST };
@@ -52,6 +54,7 @@ struct tp_sr_list {
 
 /* A request packet that is to be acknowledged. */
 struct tp_echo {
+	uint64_t came_ns;
 	uint32_t psn;
 	uint16_t udp_sport;
 	uint8_t plane;
@@ -72,6 +75,7 @@ struct tp_ext {
 	uint64_t last_send_ns;
 	uint64_t n_on_ev[PATH_SCHED_MAX_EVS]; /* packets of requests */
 	uint32_t srtt_ns;
+	uint32_t least_ns;       /* least round trip of all */
 	uint32_t slow_ns;        /* largest round trip that was seen lately */
 	uint32_t slow_new_ns;    /* the same of this period, which ends at slow_until_ns */
 	uint64_t slow_until_ns;
@@ -97,6 +101,10 @@ struct tp_ext {
 	struct tp_echo echo[TP_SACK_ECHOES];
 	uint32_t n_echo;
 	uint32_t sender_period;  /* the latest in which data came */
+	uint32_t told_msn;       /* of the latest RC_SACK */
+	bool echo_now;           /* they wait for no more */
+	bool held;               /* they do: on tp.held */
+	TAILQ_ENTRY(tp_ext) held_link;
 	struct tp_saved replay[TP_SACK_REPLAYS]; /* pieces of READ answers, asked for again */
 };
 
@@ -121,11 +129,12 @@ uint8_t tp_ev_of_port(const struct tp_ext *x, uint16_t port);
 uint8_t tp_ev_pick(struct tp_ext *x, uint32_t wr, uint32_t psn, uint8_t but);
 /* An answer goes by the next EV in turn. */
 void tp_ev_route_answer(struct tp_ext *x, struct wire_pkt *pkt);
-/* What an acknowledgement tells of a path: ev is that of its packet, e what is known of its PSN. */
-void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked);
+/* What an acknowledgement tells of a path: ev is that of its packet, e what is known of its PSN, wait_ns how long it was
+ * kept back there; UINT64_MAX: not known. */
+void tp_ev_echo(struct tp_ext *x, uint8_t ev, const struct tp_sr_pkt *e, uint32_t psn, bool marked, uint64_t wait_ns);
 /* How old a packet on ev must be to be taken as lost because others have come: many, more than a window, or a few. */
 uint64_t tp_ev_guard_ns(const struct tp_ext *x, uint8_t ev, bool many);
-/* Whether ev shows a queue: marks, or a round trip well above its least. */
+/* Whether ev shows a queue, marks or a round trip well above its least, or all of them together do. */
 bool tp_ev_congested(const struct tp_ext *x, uint8_t ev);
 
 /* tp_ring.c */
@@ -147,8 +156,8 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end);
 uint32_t tp_sr_tx(struct tp_qp *qp, uint32_t budget, bool *more);
 /* After sending: a copy of what is outstanding for a path that may live again. */
 void tp_sr_probe(struct tp_qp *qp);
-/* An RC_SACK. */
-void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt);
+/* An RC_SACK; payload has pkt->payload_bytes. */
+void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload);
 /* una moves to psn. */
 void tp_sr_moved(struct tp_qp *qp, uint32_t psn);
 /* One is lost; how path_sched is told is the caller's. */
@@ -196,8 +205,15 @@ uint8_t tp_senders(struct tp *tp);
 /* tp_sack.c */
 /* A request packet came and was dealt with: it is to be acknowledged. */
 void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt);
-/* Sends the acknowledgements that are due; what finds no buffer waits. */
+/* Sends the acknowledgements that are due; what finds no buffer waits, and so does what tp_config.sack_wait_ns lets wait. */
 void tp_sack_send(struct tp_qp *qp);
+/* Whether some are due and not sent. */
+bool tp_sack_is_due(const struct tp_qp *qp);
+/* Sends those whose time of waiting is over. */
+void tp_sack_flush(struct tp *tp);
+void tp_sack_fired(struct base_timer *timer, void *arg, uint64_t now_ns);
+/* Forgets those that are not sent. */
+void tp_sack_clear(struct tp_ext *x);
 /* A place for answering part of a READ again beside other parts of it; NULL: none now. */
 struct tp_saved *tp_sack_replay(struct tp_qp *qp, const struct tp_saved *saved);
 

@@ -258,6 +258,8 @@ struct tp_senders {
 	uint32_t n_now, n_before;
 };
 
+TAILQ_HEAD(tp_ext_list, tp_ext);
+
 struct tp {
 	struct tp_config config;
 	struct tp_ops ops;
@@ -281,6 +283,8 @@ struct tp {
 	struct path_sched_config sched; /* of queue pairs that are given none */
 	struct tp_qp_list active; /* with something to send or flush */
 	struct tp_qp_list rx;     /* touched by this receive burst: answers due at its end */
+	struct tp_ext_list held;  /* whose acknowledgements wait for more to tell of, by the time of the oldest */
+	struct base_timer held_timer;
 	struct tp_stage stage;
 	uint8_t *scratch;
 };

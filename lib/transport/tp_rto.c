@@ -72,11 +72,12 @@ static bool forgotten(const struct tp_qp *qp)
 /*
  * A path that is cut takes some packets while others that were sent later arrive. When none does, either all paths are cut
  * or they are so full that the timeout was too short: sending as much again would only add to that, so it starts over
- * gently (RFC 5681, 3.1).
+ * gently (RFC 5681, 3.1). If more are on their way than the window has room for, what was sent within a round trip of one
+ * whose time is over shares its fate: one by one each would double the time of the next, and nothing could be sent.
  */
 static bool expire(struct tp_ext *x, uint64_t now_ns)
 {
-	uint64_t older_ns = rto_ns(x);
+	uint64_t older_ns = rto_ns(x), until_ns = 0;
 	bool some = false;
 
 	if (x->sent.head != TP_SR_NONE && now_ns - x->pkt[x->sent.head].sent_ns >= older_ns &&
@@ -86,9 +87,12 @@ static bool expire(struct tp_ext *x, uint64_t now_ns)
 	while (x->sent.head != TP_SR_NONE) {
 		uint16_t i = x->sent.head;
 
-		if (now_ns - x->pkt[i].sent_ns < older_ns)
+		if (now_ns - x->pkt[i].sent_ns >= older_ns) {
+			path_sched_timeout(&x->sched, x->pkt[i].ev, now_ns);
+			until_ns = x->pkt[i].sent_ns + x->srtt_ns;
+		} else if (x->pkt[i].sent_ns >= until_ns || x->n_sent <= x->qp->req.window) {
 			break;
-		path_sched_timeout(&x->sched, x->pkt[i].ev, now_ns);
+		}
 		tp_sr_lost(x, i);
 		some = true;
 	}

@@ -261,30 +261,45 @@ static uint32_t map_psn(const struct wire_pkt *pkt)
 	return base_psn_add(pkt->psn, 2 + block * WIRE_SACK_BLOCK_PSNS);
 }
 
+/* The first echo and the further ones; how many. -1: their number is not that of the bytes. */
+static int read_echoes(const struct wire_pkt *pkt, const uint8_t *payload, struct wire_sack_echo echo[TP_SACK_FULL])
+{
+	if (pkt->pad != 0 || pkt->sack_more > WIRE_SACK_MORE || pkt->payload_bytes != pkt->sack_more * WIRE_SACK_ECHO_BYTES)
+		return -1;
+	echo[0] = wire_sack_first(pkt);
+	for (uint32_t i = 0; i < pkt->sack_more; i++)
+		wire_sack_get(payload + (size_t)i * WIRE_SACK_ECHO_BYTES, &echo[1 + i]);
+	return 1 + pkt->sack_more;
+}
+
 /* Tells of nothing that was not sent. An old one may come late. */
-static enum base_drop check(const struct tp_qp *qp, const struct wire_pkt *pkt)
+static enum base_drop check(const struct tp_qp *qp, const struct wire_pkt *pkt, const struct wire_sack_echo *echo, int n)
 {
 	uint32_t end = qp->req.snd_max, last = pkt->psn;
 
-	if ((pkt->syndrome & SYN_OTHER) != 0 || pkt->payload_bytes != 0 || pkt->pad != 0)
+	if ((pkt->syndrome & SYN_OTHER) != 0 || n < 0)
 		return BASE_DROP_UNSUPPORTED;
 	if (pkt->sack_map != 0)
 		last = base_psn_add(map_psn(pkt), 63 - (uint32_t)__builtin_clzll(pkt->sack_map));
-	if (base_psn_diff(pkt->psn, end) >= 0 || base_psn_diff(last, end) >= 0 ||
-		base_psn_diff(pkt->sack_echo & BASE_PSN_MASK, end) >= 0)
+	if (base_psn_diff(pkt->psn, end) >= 0 || base_psn_diff(last, end) >= 0)
 		return BASE_DROP_ACK_WINDOW;
+	for (int i = 0; i < n; i++) {
+		if (base_psn_diff(echo[i].echo & BASE_PSN_MASK, end) >= 0)
+			return BASE_DROP_ACK_WINDOW;
+	}
 	return BASE_DROP_NONE;
 }
 
-static void take_echo(struct tp_ext *x, const struct wire_pkt *pkt)
+static void take_echo(struct tp_ext *x, const struct wire_sack_echo *echo)
 {
-	uint32_t psn = pkt->sack_echo & BASE_PSN_MASK;
-	bool marked = (pkt->sack_echo & WIRE_SACK_MARKED) != 0;
-	uint8_t ev = tp_ev_of_port(x, pkt->udp_sport);
+	uint64_t wait_ns = echo->wait == WIRE_SACK_WAIT_MAX ? UINT64_MAX : (uint64_t)echo->wait * WIRE_SACK_WAIT_UNIT_NS;
+	uint32_t psn = echo->echo & BASE_PSN_MASK;
+	bool marked = (echo->echo & WIRE_SACK_MARKED) != 0;
+	uint8_t ev = tp_ev_of_port(x, echo->udp_sport);
 	const struct tp_sr_pkt *e = tp_sr_at(x, psn);
 
-	tp_ev_echo(x, ev, e, psn, marked);
-	if ((pkt->sack_echo & WIRE_SACK_REFUSED) == 0)
+	tp_ev_echo(x, ev, e, psn, marked, wait_ns);
+	if ((echo->echo & WIRE_SACK_REFUSED) == 0)
 		arrived(x, psn, e->ev == ev);
 	else if (e->psn == psn && e->ev == ev)
 		came(x, e);
@@ -311,10 +326,12 @@ static void take_cum(struct tp_qp *qp, uint32_t end)
 	x->cum = end;
 }
 
-void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt)
+void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *payload)
 {
 	struct tp_ext *x = qp->ext;
-	enum base_drop drop = check(qp, pkt);
+	struct wire_sack_echo echo[TP_SACK_FULL];
+	int n = read_echoes(pkt, payload, echo);
+	enum base_drop drop = check(qp, pkt, echo, n);
 	uint32_t n_sent = x->n_sent;
 
 	if (drop != BASE_DROP_NONE) {
@@ -323,7 +340,8 @@ void tp_sr_rx(struct tp_qp *qp, const struct wire_pkt *pkt)
 	}
 	qp->tp->counters.sacks_received++;
 	x->senders = pkt->sack_senders;
-	take_echo(x, pkt);
+	for (int i = 0; i < n; i++)
+		take_echo(x, &echo[i]);
 	take_map(x, pkt);
 	take_cum(qp, base_psn_add(pkt->psn, 1));
 	if (base_psn_diff(x->cum, qp->req.una) > 0)

@@ -192,20 +192,22 @@ static void write_xrceth(uint8_t *p, const struct wire_pkt *pkt)
 	put32(p, pkt->xrceth);
 }
 
-/* What is reserved is sent as zeros and not looked at. */
 static void parse_sacketh(const uint8_t *p, struct wire_pkt *pkt)
 {
 	pkt->sack_map = get64(p);
 	pkt->sack_echo = get32(p + 8);
 	pkt->sack_senders = p[12];
+	pkt->sack_more = p[13];
+	pkt->sack_wait = get16(p + 14);
 }
 
 static void write_sacketh(uint8_t *p, const struct wire_pkt *pkt)
 {
 	put64(p, pkt->sack_map);
 	put32(p + 8, pkt->sack_echo);
-	put32(p + 12, (uint32_t)pkt->sack_senders << 24);
-	put32(p + 16, 0);
+	p[12] = pkt->sack_senders;
+	p[13] = pkt->sack_more;
+	put16(p + 14, pkt->sack_wait);
 }
 
 /* The extended headers in the order in which they stand on the wire. */
@@ -225,7 +227,7 @@ static const struct {
 	{WIRE_HDR_ATOMICACKETH, 8, parse_atomicack, write_atomicack},
 	{WIRE_HDR_IMMDT, 4, parse_immdt, write_immdt},
 	{WIRE_HDR_IETH, 4, parse_ieth, write_ieth},
-	{WIRE_HDR_SACKETH, 20, parse_sacketh, write_sacketh},
+	{WIRE_HDR_SACKETH, 16, parse_sacketh, write_sacketh},
 };
 #define N_EXT_HDRS (sizeof(ext_hdrs) / sizeof(ext_hdrs[0]))
 

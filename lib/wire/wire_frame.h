@@ -89,6 +89,7 @@ struct wire_pkt {
 		uint8_t deth_resv;   /* DETH, the byte in front of the source QPN; send 0 */
 		uint8_t sack_senders; /* SACKETH: senders that are active at the receiver, 0: not told */
 	};
+	uint16_t sack_wait;      /* SACKETH: how long the packet waited to be acknowledged, in WIRE_SACK_WAIT_UNIT_NS */
 	union {
 		uint32_t feth;   /* FETH, whole word */
 		uint32_t rdeth;  /* RDETH, whole word */
@@ -99,6 +100,7 @@ struct wire_pkt {
 	uint16_t ip_id;          /* IPv4 identification */
 	uint16_t ip_frag;        /* IPv4 flags and fragment offset, as 16 bits */
 	uint16_t udp_csum;       /* as received */
+	uint8_t sack_more;       /* SACKETH: packets that the payload tells of (wire_sack.h) */
 	uint8_t plane;           /* the transport's: which address vector of the queue pair; not on the wire */
 };
 

@@ -12,7 +12,7 @@
 #define IMMDT      4
 #define IETH       4
 #define XRCETH     4
-#define SACKETH    20
+#define SACKETH    16
 
 #define S WIRE_OP_START
 #define M WIRE_OP_MIDDLE

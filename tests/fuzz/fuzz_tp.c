@@ -14,6 +14,7 @@
 #include "base_psn.h"
 #include "fuzz.h"
 #include "harness.h"
+#include "wire_sack.h"
 
 #define MAX_STEPS     64
 #define REGION_OFF    0x3000u
@@ -359,6 +360,29 @@ static void change_sack(struct input *in, struct wire_pkt *pkt)
 	pkt->sack_echo = (uint32_t)take(in, 1) << WIRE_SACK_BLOCK_SHIFT |
 		((pkt->psn + (uint32_t)near(in)) & BASE_PSN_MASK);
 	pkt->udp_sport = (uint16_t)(0xc123 + near(in) * 257);
+	pkt->sack_more = (uint8_t)(what >> 5);
+	pkt->sack_wait = (uint16_t)near(in);
+}
+
+/* As many further packets as it says, mostly of those on their way; payload_bytes may be right or wrong already. */
+static void add_echoes(struct input *in, struct wire_pkt *pkt, uint8_t *payload)
+{
+	if (pkt->opcode != WIRE_RC_SACK)
+		return;
+	if ((take(in, 1) & 7) != 0) {
+		pkt->payload_bytes = (uint16_t)(pkt->sack_more * WIRE_SACK_ECHO_BYTES);
+		pkt->pad = 0;
+	}
+	for (uint32_t i = 0; i < pkt->sack_more; i++) {
+		const struct wire_sack_echo echo = {
+			.echo = (uint32_t)take(in, 1) << WIRE_SACK_BLOCK_SHIFT |
+				((pkt->psn + (uint32_t)near(in)) & BASE_PSN_MASK),
+			.udp_sport = (uint16_t)(0xc123 + near(in) * 257),
+			.wait = (uint16_t)take(in, 2),
+		};
+
+		wire_sack_put(payload + (size_t)i * WIRE_SACK_ECHO_BYTES, &echo);
+	}
 }
 
 /* Changes some fields of a packet; the bits of what choose which. */
@@ -396,13 +420,18 @@ static void change(struct fuzz *f, int to, struct wire_pkt *pkt)
 static void send_pkt(struct fuzz *f, int to, struct wire_pkt *pkt)
 {
 	static uint8_t frame[WIRE_MAX_HDR_BYTES + MAX_PAYLOAD + 8];
+	uint8_t echoes[UINT8_MAX * WIRE_SACK_ECHO_BYTES];
 	struct tp_qp_attr peer;
 
 	if (!wire_opinfo(pkt->opcode)->name)
 		return;
 	hx_attr(f->w, !to, 0, &peer);
 	memset(frame, 0x5c, sizeof(frame));
+	memset(echoes, 0x5c, sizeof(echoes));
+	add_echoes(&f->in, pkt, echoes);
 	wire_write(frame, &peer.av.net, pkt);
+	if (pkt->opcode == WIRE_RC_SACK)
+		memcpy(frame + pkt->payload_off, echoes, pkt->payload_bytes < sizeof(echoes) ? pkt->payload_bytes : sizeof(echoes));
 	wire_seal(frame, pkt);
 	rx(f->w, to, frame, pkt->frame_bytes);
 }

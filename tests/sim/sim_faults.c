@@ -98,6 +98,7 @@ static void plan_hosts(struct plan *p, uint64_t seed)
 	p->config.l3_version = draw(p, 2) == 0 ? 4 : 6;
 	p->config.ecn = draw(p, 3) != 0;
 	p->config.window_pkts = (uint32_t)PICK(p, 0, 3, 32, 128);
+	p->config.sack_wait_ns = (uint32_t)PICK(p, 0, 0, 3000, 50000);
 	p->config.max_qps = 32;
 	p->config.max_ahs = 32;
 	p->config.max_buffers = (uint32_t)PICK(p, 0, 0, 12, 64);

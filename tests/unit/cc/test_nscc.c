@@ -13,7 +13,7 @@
 #define PACKET   4000u
 #define BASE_NS  12000u
 #define BDP      150000u
-#define MAX      (BDP * 3 / 2)
+#define MAX      (BDP * 2)
 
 static const struct cc_config config = {
 	.kind = CC_NSCC, .packet_bytes = PACKET, .base_rtt_ns = BASE_NS, .rate_bps = 100000000000u};
@@ -34,13 +34,63 @@ static void begin(struct cc *cc, uint32_t window_bytes)
 	cc->settled_ns = 1000000;
 }
 
-static void window_starts_at_one_and_a_half_products(void **state)
+static void window_starts_at_two_products(void **state)
 {
 	struct cc cc;
 
 	(void)state;
 	cc_init(&cc, &config);
 	assert_int_equal(cc_window_bytes(&cc), MAX);
+}
+
+/* 0.5 us there and back: 6,250 bytes and 24 packets. */
+static void short_links_have_room_for_some_packets(void **state)
+{
+	struct cc_config near = config;
+	struct cc cc;
+
+	(void)state;
+	near.base_rtt_ns = 500;
+	cc_init(&cc, &near);
+	assert_int_equal(cc_window_bytes(&cc), 6250 + 24 * PACKET);
+	near.max_window_bytes = 12345;
+	cc_init(&cc, &near);
+	assert_int_equal(cc_window_bytes(&cc), 12345);
+}
+
+static void a_delay_far_above_the_target_takes_what_is_above_three_quarters(void **state)
+{
+	struct cc cc;
+
+	(void)state;
+	begin(&cc, MAX);
+	ack(&cc, 2000000, BASE_NS + 3 * BASE_NS, false);
+	assert_int_equal(cc_window_bytes(&cc), MAX);
+	ack(&cc, 2000000, BASE_NS + 4 * BASE_NS, false);
+	assert_int_equal(cc_window_bytes(&cc), MAX / 4 * 3);
+	for (uint32_t i = 0; i < 100; i++)
+		ack(&cc, 2000001 + i, BASE_NS, false);
+	assert_int_equal(cc_window_bytes(&cc), MAX / 4 * 3);
+	/* Forgotten after 20 round trips. */
+	for (uint32_t i = 0; i < 1000; i++)
+		ack(&cc, 2000001 + 20 * BASE_NS + i, BASE_NS, false);
+	assert_int_equal(cc_window_bytes(&cc), MAX);
+}
+
+/* Else a window that is filled by what was sent again would stay as it is. */
+static void what_tells_no_delay_grows_it_too(void **state)
+{
+	struct cc cc;
+
+	(void)state;
+	begin(&cc, 40000);
+	for (uint32_t i = 0; i < 8; i++)
+		ack(&cc, 1000001 + i, 0, false);
+	assert_true(cc_window_bytes(&cc) > 40000);
+	begin(&cc, 40000);
+	for (uint32_t i = 0; i < 8; i++)
+		ack(&cc, 1000001 + i, 0, true);
+	assert_int_equal(cc_window_bytes(&cc), 40000);
 }
 
 /* inc += 4 MSS a b/T acked (T - d), so 4 MSS acked / cwnd for d = 0. */
@@ -176,7 +226,10 @@ static void numbers_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(window_starts_at_one_and_a_half_products),
+		cmocka_unit_test(window_starts_at_two_products),
+		cmocka_unit_test(short_links_have_room_for_some_packets),
+		cmocka_unit_test(a_delay_far_above_the_target_takes_what_is_above_three_quarters),
+		cmocka_unit_test(what_tells_no_delay_grows_it_too),
 		cmocka_unit_test(an_idle_path_grows_the_window_most),
 		cmocka_unit_test(half_the_target_grows_it_half_as_fast),
 		cmocka_unit_test(an_unmarked_queue_above_the_target_grows_it_a_little),

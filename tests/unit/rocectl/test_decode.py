@@ -91,12 +91,15 @@ class Captures(unittest.TestCase):
 
     def test_sack(self):
         """docs/wire.md; every key is documented."""
-        sacketh = bytes.fromhex("8000000000000001" "c1000123" "07" + "00" * 7)
+        sacketh = bytes.fromhex("8000000000000001" "c1000123" "07" "02" "0003"
+                                 "80000124" "c101" "0000" "40000125" "c202" "0010")
         record, _ = one(ether(roce(bth(0xC0, psn=0xFFFFFF) + bytes.fromhex("1f000009") + sacketh)))
         self.assertEqual(record["opcode_name"], "RC_SACK")
         self.assertEqual(record["sack_map"], "0x8000000000000001")
         self.assertEqual((record["sack_map_psn"], record["sack_echo_psn"]), (65, 0x123))
         self.assertEqual((record["sack_marked"], record["sack_refused"], record["sack_senders"]), (True, True, 7))
+        self.assertEqual((record["sack_wait_ns"], record["sack_more"]), (192, 2))
+        self.assertEqual(record["sack_echoes"], "292:49409:0:marked 293:49666:1024:refused")
         text = (pathlib.Path(VECTORS).parents[2] / "docs" / "decode.md").read_text()
         self.assertEqual([key for key in record if "`%s`" % key not in text], [])
 

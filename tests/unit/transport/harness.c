@@ -527,6 +527,7 @@ static void make_side(struct hx_world *w, int i)
 		.move_on_timeout = w->o.move,
 		.cnp = w->o.cnp,
 		.plain = w->o.plain || w->o.move ? &w->plain : NULL,
+		.sack_wait_ns = w->o.sack_wait_ns,
 		.seed = 1 + (uint64_t)i,
 	};
 	const uint32_t qpn = w->o.qpn[i];

@@ -69,6 +69,7 @@ struct hx_options {
 	uint8_t n_planes;           /* beyond the first */
 	bool move;                  /* move_on_timeout */
 	bool plain;                 /* who has not agreed moves by `sched`, with up to TP_PLAIN_EVS of n_evs; also with move */
+	uint32_t sack_wait_ns;      /* as in tp_config */
 	enum path_sched_kind sched;
 	const struct cc_config *cc; /* with ext; NULL: none */
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */

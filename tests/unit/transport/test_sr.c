@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "sr_kit.h"
+#include "wire_sack.h"
 
 #define BYTES (200 * MTU)
 
@@ -267,6 +268,129 @@ static void expect_dropped(struct hx_world *w, struct wire_pkt pkt, enum base_dr
 	assert_int_equal(counters(w, 0)->drops[why], before + 1);
 }
 
+static void check_echo(const struct hx_world *w, const uint8_t *payload, uint32_t i, uint32_t psn)
+{
+	struct wire_sack_echo echo;
+
+	(void)w;
+	wire_sack_get(payload + (size_t)i * WIRE_SACK_ECHO_BYTES, &echo);
+	assert_int_equal(echo.echo, psn);
+	assert_int_equal(echo.udp_sport, 0xc000);
+}
+
+/* What comes in one burst is told of together, without waiting, up to eight packets at a time. */
+static void test_burst_in_one_sack(void **state)
+{
+	struct hx_world *w = make(NULL);
+	struct wire_pkt pkt = {.opcode = WIRE_RC_SEND_MIDDLE};
+	const struct wire_pkt *sack;
+
+	(void)state;
+	w->cut = true;
+	hx_hold(w);
+	for (uint32_t i = 1; i <= 11; i++) {
+		pkt.psn = (PSN + i) & BASE_PSN_MASK;
+		hx_inject(w, 1, pkt, NULL, 0);
+	}
+	hx_release(w, 1);
+	assert_int_equal(counters(w, 1)->sacks_sent, 2);
+	sack = hx_last(w, 1);
+	assert_int_equal(sack->sack_more, 2);
+	assert_int_equal(sack->payload_bytes, 2 * WIRE_SACK_ECHO_BYTES);
+	assert_int_equal(sack->sack_echo, (PSN + 11) & BASE_PSN_MASK);
+	assert_int_equal(sack->sack_map, 0x7ff);
+	assert_int_equal(sack->sack_wait, 0);
+	hx_free(w);
+}
+
+/* One that comes alone waits for more; a mark, an eighth one, or time, ends that. */
+static void test_sack_waits(void **state)
+{
+	struct hx_options o = {.ext = true, .sack_wait_ns = 50 * US};
+	struct hx_world *w = make_with(o, NULL);
+	struct wire_pkt pkt = {.opcode = WIRE_RC_SEND_MIDDLE, .psn = (PSN + 1) & BASE_PSN_MASK};
+
+	(void)state;
+	w->cut = true;
+	hx_inject(w, 1, pkt, NULL, 0);
+	assert_int_equal(counters(w, 1)->sacks_sent, 0);
+	hx_run(w, 40 * US);
+	assert_int_equal(counters(w, 1)->sacks_sent, 0);
+	hx_run(w, 100 * US);
+	assert_int_equal(counters(w, 1)->sacks_sent, 1);
+	assert_in_range(hx_last(w, 1)->sack_wait, 50 * US / WIRE_SACK_WAIT_UNIT_NS, 60 * US / WIRE_SACK_WAIT_UNIT_NS);
+	for (uint32_t i = 2; i < 10; i++) {
+		assert_int_equal(counters(w, 1)->sacks_sent, 1);
+		pkt.psn = (PSN + i) & BASE_PSN_MASK;
+		hx_inject(w, 1, pkt, NULL, 0);
+	}
+	assert_int_equal(counters(w, 1)->sacks_sent, 2);
+	assert_int_equal(hx_last(w, 1)->sack_more, 7);
+	pkt.psn = (PSN + 10) & BASE_PSN_MASK;
+	hx_inject(w, 1, pkt, NULL, 0);
+	assert_int_equal(counters(w, 1)->sacks_sent, 2);
+	pkt.psn = (PSN + 11) & BASE_PSN_MASK;
+	pkt.tos = 3;
+	hx_inject(w, 1, pkt, NULL, 0);
+	assert_int_equal(counters(w, 1)->sacks_sent, 3);
+	/* By the way of the one without a mark. */
+	assert_int_equal(hx_last(w, 1)->sack_echo, (PSN + 10) & BASE_PSN_MASK);
+	hx_free(w);
+}
+
+/* The end of a message is told at once, so is what completes it when it comes last. */
+static void test_waiting_costs_no_message_time(void **state)
+{
+	struct hx_options o = {.ext = true, .sack_wait_ns = 500 * US};
+	struct hx_world *w = make_with(o, NULL);
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 7 * MTU, DST);
+
+	(void)state;
+	hx_run(w, 300 * US);
+	expect_written(w, id, 7 * MTU);
+	assert_true(counters(w, 1)->sacks_sent < 7);
+	hx_free(w);
+}
+
+/* What an RC_SACK tells of further packets counts like the first: all of them have arrived. */
+static void test_further_echoes_taken(void **state)
+{
+	struct hx_world *w = make(NULL);
+	struct wire_pkt pkt = {.opcode = WIRE_RC_SACK, .psn = PSN - 1, .syndrome = 0x1f, .sack_echo = PSN + 1, .sack_more = 2};
+	uint8_t more[2 * WIRE_SACK_ECHO_BYTES];
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 4 * MTU, DST);
+
+	(void)state;
+	w->cut = true;
+	hx_run(w, 2 * US);
+	wire_sack_put(more, &(struct wire_sack_echo){.echo = PSN + 2, .udp_sport = 0xc000, .wait = 1});
+	wire_sack_put(more + WIRE_SACK_ECHO_BYTES, &(struct wire_sack_echo){.echo = PSN + 3, .udp_sport = 0xc000});
+	check_echo(w, more, 1, PSN + 3);
+	hx_inject(w, 0, pkt, more, sizeof(more));
+	assert_int_equal(counters(w, 0)->sacks_received, 1);
+	/* One more, or less, than it has bytes for; and one that is further away. */
+	pkt.sack_more = 3;
+	hx_inject(w, 0, pkt, more, sizeof(more));
+	pkt.sack_more = 1;
+	hx_inject(w, 0, pkt, more, sizeof(more));
+	pkt.sack_more = 255;
+	hx_inject(w, 0, pkt, more, sizeof(more));
+	assert_int_equal(counters(w, 0)->drops[BASE_DROP_UNSUPPORTED], 3);
+	pkt.sack_more = 2;
+	wire_sack_put(more, &(struct wire_sack_echo){.echo = PSN + 4, .udp_sport = 0xc000});
+	hx_inject(w, 0, pkt, more, sizeof(more));
+	assert_int_equal(counters(w, 0)->drops[BASE_DROP_ACK_WINDOW], 1);
+	/* Until the responder turns out not to have them. */
+	hx_run(w, 1200 * US);
+	assert_int_equal(sent_times(w, 0, PSN), 2);
+	for (uint32_t i = 1; i < 4; i++)
+		assert_int_equal(sent_times(w, 0, (PSN + i) & BASE_PSN_MASK), 1);
+	w->cut = false;
+	hx_run(w, 500 * HX_MS);
+	expect_written(w, id, 4 * MTU);
+	hx_free(w);
+}
+
 /* A peer that tells of what was never sent, or in a shape that there is not. */
 static void test_hostile_sacks(void **state)
 {
@@ -441,6 +565,10 @@ int main(void)
 		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(test_sacks_repeated),
 		cmocka_unit_test(test_sack_fields),
+		cmocka_unit_test(test_burst_in_one_sack),
+		cmocka_unit_test(test_sack_waits),
+		cmocka_unit_test(test_waiting_costs_no_message_time),
+		cmocka_unit_test(test_further_echoes_taken),
 		cmocka_unit_test(test_hostile_sacks),
 		cmocka_unit_test(test_not_agreed),
 		cmocka_unit_test(test_attributes),
