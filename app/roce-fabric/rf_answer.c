@@ -126,10 +126,10 @@ static void port(const struct rf_port *p, bool first, FILE *out)
 	const struct rf_port_stats *s = &p->stats;
 
 	fprintf(out, "%s{\"name\":\"%s\",\"host\":%u,\"up\":%s,\"rx_packets\":%" PRIu64 ",\"rx_bytes\":%" PRIu64
-		",\"tx_packets\":%" PRIu64 ",\"tx_bytes\":%" PRIu64 ",\"flooded\":%" PRIu64 ",\"pauses\":%" PRIu64
+		",\"tx_packets\":%" PRIu64 ",\"tx_bytes\":%" PRIu64 ",\"flooded\":%" PRIu64 ",\"pauses\":%" PRIu64 ",\"pauses_sent\":%" PRIu64
 		",\"in_fabric\":%u", first ? "" : ",", p->config->port.name, p->config->host,
 		p->port.up ? "true" : "false", s->rx_packets, s->rx_bytes, s->tx_packets, s->tx_bytes, s->flooded,
-		s->pauses, p->in_fabric);
+		s->pauses, s->pauses_sent, p->in_fabric);
 	counts(out, "dropped", drop_names, s->dropped, RF_DROP_COUNT);
 	fputc('}', out);
 }

@@ -43,6 +43,8 @@ static const struct config_key keys[] = {
 
 	FK_FABRIC_ROWS(rf_config, fabric),
 
+	{"trust_dscp", CONFIG_BOOLEAN, F(rf_config, trust_dscp), 0, 1, "false", "",
+		"the priority of IP packets without a VLAN tag is an eighth of their DSCP; else 0"},
 	N("seed", F(rf_config, seed), 0, INT64_MAX, "1", "", "of the switches' hashes and of what happens by chance"),
 	N("idle_sleep_us", F(rf_config, idle_sleep_us), 0, 100000, "100", "us",
 		"longest sleep between two looks at the ports when idle; 0: never sleep"),

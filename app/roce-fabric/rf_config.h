@@ -31,6 +31,7 @@ struct rf_config {
 	struct rf_port_config ports[RF_MAX_PORTS];
 	uint32_t n_faults;
 	struct fk_fault faults[FK_MAX_FAULTS];
+	bool trust_dscp;
 	uint64_t seed;
 	uint32_t idle_sleep_us;
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */

@@ -91,6 +91,7 @@ static uint64_t parse_ip(const uint8_t *frame, size_t n, size_t off, uint16_t ty
 	out->ip_version = type == TYPE_IP4 ? 4 : 6;
 	out->ip_off = (uint16_t)off;
 	traffic_class = wire_traffic_class(frame + off, out->ip_version);
+	out->dscp_priority = traffic_class >> 5;
 	out->ect = wire_is_ect(traffic_class);
 	out->ce = (traffic_class & WIRE_ECN_MASK) == WIRE_ECN_MASK;
 	return flow;
@@ -128,6 +129,7 @@ void rf_frame_parse(const uint8_t *frame, size_t n, struct rf_frame *out)
 	for (int i = 0; i < MAX_TAGS && (type == TYPE_VLAN || type == TYPE_SVLAN) && n - off >= TAG_BYTES; i++) {
 		if (i == 0)
 			out->priority = frame[off] >> 5;
+		out->tagged = true;
 		off += TAG_BYTES;
 		type = load16(frame + off - 2);
 	}

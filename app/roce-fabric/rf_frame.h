@@ -23,7 +23,9 @@ struct rf_frame {
 	enum rf_kind kind;
 	uint8_t ip_version;      /* 0: no IP, or less than a whole IP header */
 	uint16_t ip_off;
+	bool tagged;
 	uint8_t priority;        /* IEEE 802.1p, of the outer tag; 0 without */
+	uint8_t dscp_priority;   /* the usual one of its DSCP, an eighth of it; 0 without IP */
 	bool ect, ce;
 	uint32_t flow;           /* hash of what ECMP looks at */
 	struct wire_pause pause; /* RF_PAUSE */

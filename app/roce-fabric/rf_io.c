@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames keep their buffers from the port they come from to the port they leave by; copies share them. */
 #include "rf_io.h"
+#include "rf_pfc.h"
 
 #include "wire_ecn.h"
 
@@ -31,7 +32,7 @@ static void enter(struct rf_net *net, struct rf_port *from, const struct rf_port
 		.dst = to->config->host,
 		.flow = frame->flow,
 		.bytes = m->pkt_len,
-		.priority = frame->priority,
+		.priority = net->config->trust_dscp && !frame->tagged ? frame->dscp_priority : frame->priority,
 		.ect = frame->ect,
 		.ce = frame->ce,
 		.user = m,
@@ -46,8 +47,10 @@ static void enter(struct rf_net *net, struct rf_port *from, const struct rf_port
 		return;
 	}
 	from->in_fabric++;
+	rf_pfc_in(from, packet.priority, packet.bytes);
 	if (fabric_send(net->fabric, &packet, net->now_ns) != 0) {
 		from->in_fabric--;
+		rf_pfc_out(from, packet.priority, packet.bytes);
 		drop(from, m, RF_DROP_BUFFERS);
 	}
 }
@@ -212,6 +215,7 @@ static void on_deliver(void *env, const struct fabric_packet *packet, uint64_t a
 	struct rte_mbuf *m;
 
 	from->in_fabric--;
+	rf_pfc_out(from, packet->priority, packet->bytes);
 	net->late.packets++;
 	net->late.sum_ns += late_ns;
 	net->late.over_1ms += late_ns > MS_NS;
@@ -230,6 +234,7 @@ static void on_lose(void *env, const struct fabric_packet *packet, enum fabric_l
 
 	(void)why;
 	net->by_host[packet->src]->in_fabric--;
+	rf_pfc_out(net->by_host[packet->src], packet->priority, packet->bytes);
 	rte_pktmbuf_free(packet->user);
 }
 
@@ -238,6 +243,7 @@ static void *on_copy(void *env, const struct fabric_packet *packet)
 	struct rf_net *net = env;
 
 	net->by_host[packet->src]->in_fabric++;
+	rf_pfc_in(net->by_host[packet->src], packet->priority, packet->bytes);
 	rte_pktmbuf_refcnt_update(packet->user, 1);
 	return packet->user;
 }

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "rf_io.h"
+#include "rf_pfc.h"
 
 #define US 1000u
 
@@ -105,6 +106,7 @@ static int start_port(struct rf_net *net, uint32_t p)
 	if (rc != 0)
 		return rc;
 	port->max_in_fabric = rte_mempool_avail_count(port->port.rx_pool) / 4 * 3;
+	rf_pfc_init(net, port);
 	net->by_host[port->config->host] = port;
 	return 0;
 }
@@ -150,6 +152,7 @@ bool rf_net_step(struct rf_net *net)
 
 		moved |= rf_rx(net, port);
 		moved |= rf_tx(net, port);
+		rf_pfc_tell(net, port);
 		if (port->pause.paused != 0)
 			rf_pause_expire(net, port);
 	}
@@ -160,8 +163,13 @@ uint64_t rf_net_next_ns(const struct rf_net *net)
 {
 	uint64_t next_ns = fabric_next_ns(net->fabric);
 
-	for (uint32_t p = 0; p < net->n_ports; p++)
-		next_ns = RTE_MIN(next_ns, qos_pause_next_ns(&net->ports[p].pause));
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		const struct rf_port *port = &net->ports[p];
+
+		next_ns = RTE_MIN(next_ns, qos_pause_next_ns(&port->pause));
+		if (port->has_pfc)
+			next_ns = RTE_MIN(next_ns, qos_pfc_next_ns(&port->pfc));
+	}
 	return next_ns;
 }
 

@@ -8,6 +8,7 @@
 
 #include "port.h"
 #include "qos_pause.h"
+#include "qos_pfc.h"
 #include "rf_config.h"
 #include "rf_macs.h"
 
@@ -30,7 +31,7 @@ enum rf_drop {
 struct rf_port_stats {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t flooded;        /* received for all others */
-	uint64_t pauses;         /* received */
+	uint64_t pauses, pauses_sent; /* received; sent */
 	uint64_t dropped[RF_DROP_COUNT];
 };
 
@@ -43,6 +44,9 @@ struct rf_port {
 	struct rte_mbuf *tx[RF_BACKLOG];
 	uint64_t stuck_ns;       /* since when it takes nothing */
 	struct qos_pause pause;
+	bool has_pfc;
+	struct qos_pfc_config pfc_config;
+	struct qos_pfc pfc;
 };
 
 /* How much later than the model says packets went out. */

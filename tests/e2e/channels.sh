@@ -41,15 +41,6 @@ flow() {
 # mbps NAME: what the flow had in the end, Mb/s of payload
 mbps() { awk '$1 == 65536 {print int($4 * 8 * 1.048576)}' "$tmp_dir/$1.log"; }
 
-# channel NAME COUNTER: of A's channel
-channel() {
-	local log="$tmp_dir/roced-A.log" at
-	at=$(($(wc -l <"$log") + 1))
-	kill -USR1 "$roced_pid_A" || return 1
-	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'cnps_sent'"
-	tail -n "+$at" "$log" | grep "channel \"$1\"" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
-}
-
 nothing_lost() {
 	local lost
 	lost=$(($(counter A 'drop channel_full') + $(counter A retransmits) + $(counter A 'drop tx_full')))

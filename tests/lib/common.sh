@@ -368,7 +368,16 @@ counter() {
 	kill -USR1 "${!var}" || return 1
 	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
 	sleep 0.1
-	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {print n + 0}'
+	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {printf "%d\n", n}'
+}
+
+# channel NAME COUNTER: of the channel of that name of A's daemon, the sum over workers and ports
+channel() {
+	local log="$tmp_dir/roced-A.log" at
+	at=$(($(wc -l <"$log") + 1))
+	kill -USR1 "$roced_pid_A" || return 1
+	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'cnps_sent'"
+	tail -n "+$at" "$log" | grep "channel \"$1\"" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {printf "%d\n", n}'
 }
 
 # Wait until a server program in NS is ready for its client.
