@@ -112,6 +112,16 @@ struct config_channel {
 
 struct config_congestion {
 	uint32_t cnp_gap_us, cnp_peer_gap_us, cnp_dscp;
+	bool follow_cnps;
+	uint32_t rate_mbps;                /* 0: the fastest port's */
+};
+
+/* As struct cc_dcqcn_params, but for rates, and times of the same units. */
+struct config_dcqcn {
+	uint32_t g_1024, alpha_period_ns, initial_alpha_1024, cut_period_ns, least_percent;
+	bool clamp_target, clamp_after_timer, cut_on_loss;
+	uint32_t increase_timer_ns, increase_bytes, fast_steps;
+	uint32_t first_mbps, add_mbps, hyper_mbps, min_mbps;
 };
 
 /* The watchdog of pauses. */
@@ -162,6 +172,7 @@ struct config {
 	uint32_t n_channels;
 	struct config_channel channels[CONFIG_MAX_CHANNELS];
 	struct config_congestion congestion;
+	struct config_dcqcn dcqcn;
 	struct config_pfc pfc;
 	struct vd_limits limits;
 	struct vd_user_limits user_limits;

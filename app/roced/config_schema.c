@@ -8,6 +8,7 @@
 #define GROUP             0, 0, 0
 #define MULTIPATH(f)      offsetof(struct config, multipath.f), sizeof(((struct config_multipath *)0)->f), 0
 #define CONGESTION(f)     offsetof(struct config, congestion.f), sizeof(((struct config_congestion *)0)->f), 0
+#define DCQCN(f)          offsetof(struct config, dcqcn.f), sizeof(((struct config_dcqcn *)0)->f), 0
 #define PFC(f)            offsetof(struct config, pfc.f), sizeof(((struct config_pfc *)0)->f), 0
 #define LIMIT(f)          offsetof(struct config, limits.f), sizeof(((struct vd_limits *)0)->f), 0
 #define USER_LIMIT(f)     offsetof(struct config, user_limits.f), sizeof(((struct vd_user_limits *)0)->f), 0
@@ -168,6 +169,37 @@ const struct config_key config_keys[] = {
 	{"congestion.cnp_peer_gap_us", CONFIG_UINT, CONGESTION(cnp_peer_gap_us), 0, 1000000, "0", "us",
 		"and between two to one address"},
 	{"congestion.cnp_dscp", CONFIG_UINT, CONGESTION(cnp_dscp), 0, 63, "48", "", "DSCP of notifications"},
+
+	{"congestion.follow_cnps", CONFIG_BOOLEAN, CONGESTION(follow_cnps), 0, 1, "true", "",
+		"connections with peers that do not agree to several paths go slower when they are notified: DCQCN"},
+	{"congestion.rate_mbps", CONFIG_UINT, CONGESTION(rate_mbps), 0, 1600000, "0", "Mb/s",
+		"that the first notification finds; 0: that of the fastest port, and 10 Gb/s if no device tells one"},
+
+	{"dcqcn", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "how notifications are followed: see congestion.md; defaults are those of network cards"},
+	{"dcqcn.g_1024", CONFIG_UINT, DCQCN(g_1024), 1, 1024, "5", "1/1024", "part of a notification in alpha"},
+	{"dcqcn.alpha_period_ns", CONFIG_UINT, DCQCN(alpha_period_ns), 1, 1000000000, "1000", "ns",
+		"alpha falls once in such a time without a notification"},
+	{"dcqcn.initial_alpha_1024", CONFIG_UINT, DCQCN(initial_alpha_1024), 0, 1024, "1023", "1/1024",
+		"alpha at the first notification"},
+	{"dcqcn.cut_period_ns", CONFIG_UINT, DCQCN(cut_period_ns), 0, 1000000000, "4000", "ns", "at most one decrease in it"},
+	{"dcqcn.least_percent", CONFIG_UINT, DCQCN(least_percent), 0, 100, "50", "%", "of the rate that a decrease leaves"},
+	{"dcqcn.clamp_target", CONFIG_BOOLEAN, DCQCN(clamp_target), 0, 1, "false", "",
+		"each decrease makes the rate before it the one to go back to"},
+	{"dcqcn.clamp_after_timer", CONFIG_BOOLEAN, DCQCN(clamp_after_timer), 0, 1, "true", "",
+		"the first one after the timer has raised the rate does"},
+	{"dcqcn.cut_on_loss", CONFIG_BOOLEAN, DCQCN(cut_on_loss), 0, 1, "true", "", "a sequence NAK is a notification too"},
+	{"dcqcn.increase_timer_ns", CONFIG_UINT, DCQCN(increase_timer_ns), 1, 1000000000, "300000", "ns",
+		"the rate is raised once in it"},
+	{"dcqcn.increase_bytes", CONFIG_UINT, DCQCN(increase_bytes), 1024, 4294967295u, "32767", "bytes",
+		"and once in so many bytes sent"},
+	{"dcqcn.fast_steps", CONFIG_UINT, DCQCN(fast_steps), 0, 31, "1", "",
+		"so many go half of the way back; F in the paper"},
+	{"dcqcn.first_mbps", CONFIG_UINT, DCQCN(first_mbps), 0, 1600000, "0", "Mb/s",
+		"rate after the first notification; 0: congestion.rate_mbps"},
+	{"dcqcn.add_mbps", CONFIG_UINT, DCQCN(add_mbps), 0, 1600000, "5", "Mb/s", "then the rate to go back to rises by this"},
+	{"dcqcn.hyper_mbps", CONFIG_UINT, DCQCN(hyper_mbps), 0, 1600000, "50", "Mb/s",
+		"and by this, and more each time, when timer and bytes agree"},
+	{"dcqcn.min_mbps", CONFIG_UINT, DCQCN(min_mbps), 1, 1600000, "1", "Mb/s", "no lower"},
 
 	{"pfc", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "watchdog for neighbours that pause a priority without end"},
 	{"pfc.detect_ms", CONFIG_UINT, PFC(detect_ms), 0, 60000, "200", "ms",

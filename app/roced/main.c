@@ -199,12 +199,23 @@ static int start_verbs(struct roced *roced)
 
 /* ---- start and stop ---- */
 
+static uint32_t fastest_mbps(const struct roced *roced)
+{
+	uint32_t mbps = 0;
+
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		mbps = RTE_MAX(mbps, roced->ports[p].speed_mbps);
+	return mbps;
+}
+
 static int start_workers(struct roced *roced)
 {
 	int rc = nodes_register();
 
 	roced->n_workers = roced->config.n_workers;
 	multipath_plain(&roced->config.multipath, &roced->plain);
+	if (!congestion_init(&roced->config, fastest_mbps(roced), &roced->plain_cc, &roced->dcqcn))
+		roced->plain_cc.rate_bps = 0;
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)

@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 
 #include "config.h"
+#include "cc.h"
 #include "path_neigh.h"
 #include "port.h"
 #include "vd.h"
@@ -49,6 +50,8 @@ struct roced {
 	struct vd *vd;
 	struct stall_watch *stalls;
 	uint64_t seed;
+	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
+	struct cc_dcqcn_params dcqcn;
 	struct path_sched_config plain;    /* see multipath_plain() */
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
@@ -87,6 +90,11 @@ bool device_is_up(const struct roced *roced, uint32_t d);
 void multipath_init(const struct config_multipath *config, struct vd_multipath *multipath);
 /* The same for peers that have agreed to nothing, as lib/transport takes it. */
 void multipath_plain(const struct config_multipath *config, struct path_sched_config *plain);
+
+/* ---- congestion.c ---- */
+/* The reaction point that the configuration describes; cc points to params. port_mbps: of the fastest port, 0: unknown.
+ * False: there is none. */
+bool congestion_init(const struct config *config, uint32_t port_mbps, struct cc_config *cc, struct cc_dcqcn_params *params);
 
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */

@@ -408,6 +408,7 @@ static int make_tp(struct worker *worker)
 		.min_rto_ns = (uint64_t)worker->roced->config.multipath.min_rto_us * 1000,
 		.plain = worker->roced->plain.n_evs > 1 ? &worker->roced->plain : NULL,
 		.move_on_timeout = worker->roced->config.multipath.move_on_timeout,
+		.plain_cc = worker->roced->plain_cc.rate_bps != 0 ? &worker->roced->plain_cc : NULL,
 		.cnp = {
 			.gap_ns = (uint64_t)worker->roced->config.congestion.cnp_gap_us * 1000,
 			.peer_gap_ns = (uint64_t)worker->roced->config.congestion.cnp_peer_gap_us * 1000,

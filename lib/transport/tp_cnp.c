@@ -6,7 +6,7 @@
  * notified of there. Datagrams have no sender that could slow down.
  */
 #include "tp_ext.h"
-#include "tp_recovery.h"
+#include "tp_pace.h"
 
 #define CNP_PAYLOAD_BYTES 16 /* reserved */
 
@@ -69,7 +69,9 @@ void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 
 void tp_cnp_rx(struct tp_qp *qp)
 {
+	struct cc *cc = tp_pace_cc(qp);
+
 	qp->tp->counters.cnps_received++;
-	if (tp_recovery_controlled(qp))
-		cc_cnp(&qp->ext->cc, qp->tp->now_ns);
+	if (cc != NULL)
+		cc_cnp(cc, qp->tp->now_ns);
 }

@@ -226,6 +226,7 @@ struct tp_qp {
 	struct tp_req req;
 	struct tp_resp resp;
 	struct tp_pace pace;
+	struct cc *plain_cc;     /* tp_config.plain_cc; its config is NULL before RTR */
 	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
 	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	struct tp_ext *ext_memory;

@@ -111,9 +111,31 @@ static void own_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
 	tp_activate(arg);
 }
 
-void tp_pace_init(struct tp_qp *qp)
+int tp_pace_init(struct tp_qp *qp)
 {
 	base_timer_init(&qp->pace.timer, own_fired, qp);
+	if (qp->tp->config.plain_cc == NULL || !qp->type->connected)
+		return 0;
+	qp->plain_cc = calloc(1, sizeof(*qp->plain_cc));
+	return qp->plain_cc != NULL ? 0 : -ENOMEM;
+}
+
+void tp_pace_free(struct tp_qp *qp)
+{
+	free(qp->plain_cc);
+}
+
+void tp_pace_start(struct tp_qp *qp)
+{
+	if (qp->plain_cc != NULL)
+		cc_init(qp->plain_cc, qp->tp->config.plain_cc);
+}
+
+struct cc *tp_pace_cc(const struct tp_qp *qp)
+{
+	if (qp->ext != NULL)
+		return qp->ext->cc.config != NULL ? &qp->ext->cc : NULL;
+	return qp->plain_cc != NULL && qp->plain_cc->config != NULL ? qp->plain_cc : NULL;
 }
 
 void tp_pace_stop(struct tp_qp *qp)
@@ -168,20 +190,21 @@ static uint64_t least_bps(const struct tp_qp *qp)
 
 /* Answers of READs wait, and the controller is none that CNPs tell of them: nothing acknowledges them, so what it knows
  * is of requests alone, and the peer's timer runs for them. */
-static bool unheard(const struct tp_qp *qp)
+static bool unheard(const struct tp_qp *qp, const struct cc *cc)
 {
-	return !TAILQ_EMPTY(&qp->resp.answers) && qp->ext->cc.config->kind != CC_DCQCN;
+	return !TAILQ_EMPTY(&qp->resp.answers) && cc->config->kind != CC_DCQCN;
 }
 
 /* The lower of what is set and what a congestion controller says; 0: no limit. */
 static uint64_t rate_of(struct tp_qp *qp)
 {
 	uint64_t limit_bps = qp->pace.limit_bps, rate_bps;
+	struct cc *cc = tp_pace_cc(qp);
 
-	if (!tp_recovery_controlled(qp) || unheard(qp))
+	if (cc == NULL || unheard(qp, cc))
 		return limit_bps;
-	cc_timer(&qp->ext->cc, qp->tp->now_ns);
-	rate_bps = RTE_MAX(cc_rate_bps(&qp->ext->cc), least_bps(qp));
+	cc_timer(cc, qp->tp->now_ns);
+	rate_bps = RTE_MAX(cc_rate_bps(cc), least_bps(qp));
 	if (rate_bps == CC_UNLIMITED || (limit_bps != 0 && limit_bps < rate_bps))
 		return limit_bps;
 	return rate_bps;
@@ -191,9 +214,10 @@ static uint64_t rate_of(struct tp_qp *qp)
 static void wait_own(struct tp_qp *qp)
 {
 	uint64_t at_ns = qos_bucket_ready_ns(&qp->pace.bucket);
+	const struct cc *cc = tp_pace_cc(qp);
 
-	if (tp_recovery_controlled(qp))
-		at_ns = RTE_MIN(at_ns, cc_next_ns(&qp->ext->cc));
+	if (cc != NULL)
+		at_ns = RTE_MIN(at_ns, cc_next_ns(cc));
 	base_timer_start(&qp->tp->wheel, &qp->pace.timer, at_ns);
 }
 
@@ -234,9 +258,10 @@ uint32_t tp_pace_budget(struct tp_qp *qp, uint32_t max)
 void tp_pace_sent(struct tp_qp *qp, uint64_t bytes)
 {
 	uint64_t now_ns = qp->tp->now_ns;
+	struct cc *cc = tp_pace_cc(qp);
 
-	if (bytes != 0 && tp_recovery_controlled(qp))
-		cc_sent(&qp->ext->cc, (uint32_t)bytes, now_ns);
+	if (bytes != 0 && cc != NULL)
+		cc_sent(cc, (uint32_t)bytes, now_ns);
 	qos_bucket_take(&qp->pace.bucket, (uint32_t)bytes, now_ns);
 	if (qp->init.shaper != NULL)
 		qos_bucket_take(&qp->init.shaper->bucket, (uint32_t)bytes, now_ns);

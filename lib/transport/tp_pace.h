@@ -9,7 +9,13 @@
 
 #include "tp_internal.h"
 
-void tp_pace_init(struct tp_qp *qp);
+/* 0 or -ENOMEM. */
+int tp_pace_init(struct tp_qp *qp);
+void tp_pace_free(struct tp_qp *qp);
+/* A new connection: RTR. */
+void tp_pace_start(struct tp_qp *qp);
+/* The congestion controller that has the pace; NULL: none. */
+struct cc *tp_pace_cc(const struct tp_qp *qp);
 /* Its address vector is set: from now on it shares that one's channel. */
 void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel);
 /* Waits for nothing any more. */

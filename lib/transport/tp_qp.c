@@ -103,6 +103,7 @@ static void free_qp(struct tp_qp *qp)
 	tp_hold_free(&qp->resp.hold);
 	tp_hold_free(&qp->req.hold);
 	tp_ext_free(qp);
+	tp_pace_free(qp);
 	tp_flow_free(qp);
 	free(qp);
 }
@@ -138,9 +139,10 @@ int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **ou
 	qp->tp = tp;
 	qp->type = tp_type_of(init->type);
 	qp->init = *init;
-	tp_pace_init(qp);
 	TAILQ_INIT(&qp->resp.answers);
-	rc = alloc_queues(qp);
+	rc = tp_pace_init(qp);
+	if (rc == 0)
+		rc = alloc_queues(qp);
 	if (rc == 0)
 		rc = place(tp, qp);
 	if (rc != 0) {
@@ -250,6 +252,7 @@ static void enter(struct tp_qp *qp, enum tp_qp_state from, enum tp_qp_state next
 	case TP_QPS_RTR:
 		qp->mtu = qp->type->connected ? qp->attr.mtu_bytes : qp->init.ud_mtu_bytes;
 		tp_resp_reset(qp);
+		tp_pace_start(qp);
 		if (qp->attr.ext != 0)
 			tp_ext_start(qp);
 		break;

@@ -297,8 +297,11 @@ void tp_recovery_seq_nak(struct tp_qp *qp)
 		tp_ext_stop(qp);
 	}
 	/* A repeated NAK finds the queue pair gone back already and not yet sending. */
-	if (!qp->req.rnr_wait && qp->req.snd_psn != qp->req.una)
-		retry(qp);
+	if (qp->req.rnr_wait || qp->req.snd_psn == qp->req.una)
+		return;
+	if (qp->plain_cc != NULL && qp->plain_cc->config != NULL)
+		cc_lost(qp->plain_cc, qp->plain_cc->config->packet_bytes, true, qp->tp->now_ns);
+	retry(qp);
 }
 
 void tp_recovery_gap(struct tp_qp *qp)

@@ -526,6 +526,7 @@ static void make_side(struct hx_world *w, int i)
 		.max_held = w->o.held,
 		.move_on_timeout = w->o.move,
 		.cnp = w->o.cnp,
+		.plain_cc = w->o.plain_cc,
 		.plain = w->o.plain || w->o.move ? &w->plain : NULL,
 		.sack_wait_ns = w->o.sack_wait_ns,
 		.seed = 1 + (uint64_t)i,

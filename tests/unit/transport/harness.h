@@ -72,6 +72,7 @@ struct hx_options {
 	uint32_t sack_wait_ns;      /* as in tp_config */
 	enum path_sched_kind sched;
 	const struct cc_config *cc; /* with ext; NULL: none */
+	const struct cc_config *plain_cc; /* as in tp_config */
 	uint32_t n_paths;           /* 0: one; else a hash of the UDP source port chooses one of them */
 	uint64_t path_ns[HX_PATHS]; /* added to the latency; a path keeps order when a test changes it */
 	struct tp_cnp_config cnp;

@@ -76,6 +76,62 @@ static void test_a_cnp_sets_it(void **state)
 	hx_free(w);
 }
 
+/* The same for a peer that has agreed to nothing, both ways of making a queue pair send: its window stays as it was. */
+static void test_a_cnp_sets_the_pace_of_a_plain_one(void **state)
+{
+	const struct cc_dcqcn_params params = {
+		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
+		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
+	const struct cc_config dcqcn = {
+		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
+	const struct hx_options o = {.latency_ns = 1 * US, .plain_cc = &dcqcn};
+	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
+	const uint8_t reserved[16] = {0};
+
+	(void)state;
+	for (int notified = 0; notified < 2; notified++) {
+		struct hx_world *w = make_with(o, NULL);
+		uint32_t before = w->side[0].emitted;
+		uint64_t id;
+
+		if (notified)
+			hx_inject(w, 0, cnp, reserved, sizeof(reserved));
+		id = hx_op(w, TP_WR_WRITE, 0, 0, PACKETS * MTU, DST);
+		hx_run(w, 1 * HX_MS);
+		if (notified)
+			assert_in_range(w->side[0].emitted - before, 14, 20);
+		else
+			assert_int_equal(w->side[0].emitted - before, PACKETS);
+		hx_run(w, 100 * HX_MS);
+		expect_written(w, id, PACKETS * MTU);
+		hx_free(w);
+	}
+}
+
+static void test_the_answers_of_a_plain_read_keep_it_too(void **state)
+{
+	const struct cc_dcqcn_params params = {
+		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
+		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
+	const struct cc_config dcqcn = {
+		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
+	const struct hx_options o = {.latency_ns = 1 * US, .plain_cc = &dcqcn};
+	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
+	struct hx_world *w = make_with(o, NULL);
+	const uint8_t reserved[16] = {0};
+	uint64_t id;
+
+	(void)state;
+	hx_inject(w, 1, cnp, reserved, sizeof(reserved));
+	id = hx_op(w, TP_WR_READ, 0, 0, PACKETS * MTU, DST);
+	hx_run(w, 1 * HX_MS);
+	assert_in_range(w->side[1].emitted, 14, 20);
+	hx_run(w, 100 * HX_MS);
+	hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+	assert_memory_equal(w->side[0].mem, w->side[1].mem + DST, PACKETS * MTU);
+	hx_free(w);
+}
+
 /* What is lost is sent again at that pace too, and all of it arrives. */
 static void test_with_losses(void **state)
 {
@@ -111,6 +167,8 @@ int main(void)
 		cmocka_unit_test(test_it_is_kept),
 		cmocka_unit_test(test_there_may_be_none),
 		cmocka_unit_test(test_a_cnp_sets_it),
+		cmocka_unit_test(test_a_cnp_sets_the_pace_of_a_plain_one),
+		cmocka_unit_test(test_the_answers_of_a_plain_read_keep_it_too),
 		cmocka_unit_test(test_with_losses),
 		cmocka_unit_test(test_ends_while_it_waits),
 	};
