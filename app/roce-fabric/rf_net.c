@@ -167,7 +167,7 @@ uint64_t rf_net_next_ns(const struct rf_net *net)
 		const struct rf_port *port = &net->ports[p];
 
 		next_ns = RTE_MIN(next_ns, qos_pause_next_ns(&port->pause));
-		if (port->has_pfc)
+		if (port->has_pfc && port->port.up)
 			next_ns = RTE_MIN(next_ns, qos_pfc_next_ns(&port->pfc));
 	}
 	return next_ns;

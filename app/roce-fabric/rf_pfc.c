@@ -37,17 +37,23 @@ void rf_pfc_tell(struct rf_net *net, struct rf_port *port)
 	uint8_t named;
 	char *at;
 
-	if (!port->has_pfc || !qos_pfc_due(&port->pfc, net->now_ns, &named, quanta))
+	/* Who cannot be told now is told when it can. */
+	if (!port->has_pfc || !port->port.up || atomic_load_explicit(&port->port.off, memory_order_relaxed) ||
+		!qos_pfc_due(&port->pfc, net->now_ns, &named, quanta))
 		return;
 	m = rte_pktmbuf_alloc(port->port.rx_pool);
 	at = m != NULL ? rte_pktmbuf_append(m, WIRE_PAUSE_FRAME_BYTES) : NULL;
 	if (at == NULL) {
 		rte_pktmbuf_free(m);
+		qos_pfc_untold(&port->pfc, named);
 		return;
 	}
 	wire_pause_write((uint8_t *)at, port->port.mac, named, quanta);
-	port->stats.pauses_sent++;
 	/* Before what waits: it is not the port's queue that is in its way. */
-	if (atomic_load_explicit(&port->port.off, memory_order_relaxed) || rte_eth_tx_burst(port->port.id, 0, &m, 1) == 0)
+	if (rte_eth_tx_burst(port->port.id, 0, &m, 1) == 0) {
 		rte_pktmbuf_free(m);
+		qos_pfc_untold(&port->pfc, named);
+		return;
+	}
+	port->stats.pauses_sent++;
 }

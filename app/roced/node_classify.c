@@ -4,6 +4,7 @@
 
 #include "group.h"
 #include "nodes.h"
+#include "shape.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
 #include "wire_frame.h"
@@ -70,6 +71,18 @@ static rte_edge_t host(struct worker *worker, const struct port *port, const uin
 	return drop(worker, BASE_DROP_NOT_OURS);
 }
 
+/* The neighbour's own: switches do not forward frames with that address (IEEE 802.1Q, table 8-1), and so nobody else pauses
+ * us. */
+static rte_edge_t mac_control(struct worker *worker, const struct port *port, const uint8_t *frame,
+	const struct wire_pkt *pkt)
+{
+	static const uint8_t dmac[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
+
+	if (pkt->has_vlan || __builtin_memcmp(frame, dmac, sizeof(dmac)) != 0)
+		return drop(worker, BASE_DROP_NOT_OURS);
+	return shape_is_paused_by(worker, port) ? EDGE_SPREAD : drop(worker, BASE_DROP_UNSUPPORTED);
+}
+
 static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 {
 	const struct port *port = worker->roced->port_by_id[m->port];
@@ -96,7 +109,7 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 	case WIRE_KIND_ICMP6:
 		return host(worker, port, frame);
 	case WIRE_KIND_PFC:
-		return EDGE_SPREAD;
+		return mac_control(worker, port, frame, pkt);
 	default:
 		return drop(worker, BASE_DROP_NOT_ROCE);
 	}

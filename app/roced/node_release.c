@@ -17,8 +17,9 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 		struct shape *shape = &worker->shapes[p];
 		uint32_t n;
 
-		/* What waits for the port itself is before them. */
-		if (shape->egress == NULL || worker->txq[p].count != 0)
+		/* What waits for the port itself is before them; one that is away would only make that longer. */
+		if (shape->egress == NULL || worker->txq[p].count != 0 ||
+			atomic_load_explicit(&worker->txq[p].port->off, memory_order_relaxed))
 			continue;
 		n = shape_get(worker, shape, pkts, WORKER_BURST);
 		if (n != 0)

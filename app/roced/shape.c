@@ -6,7 +6,9 @@
 
 #include "wire_ecn.h"
 
-#define QUEUE_PACKETS 4096u
+#define MAX_PACKETS   4096u    /* of a queue, */
+#define MIN_PACKETS   64u
+#define POOL_PART     2u       /* and all of them have so much of the buffers at most */
 #define QUEUE_NS      1000000u /* queue pairs wait while their queue is longer than that, */
 #define QUEUE_BYTES   32768u   /* and than this, */
 #define CLOSE_PART    2u       /* or half full: in bytes or in packets */
@@ -26,6 +28,15 @@ static uint32_t close_fill(const struct shape *shape, const struct qos_class *cl
 	return (uint32_t)RTE_MIN(bytes * QOS_FULL / class->queue_bytes, (uint64_t)QOS_FULL / CLOSE_PART);
 }
 
+/* However many frames wait, others find buffers for theirs. */
+static uint32_t queue_packets(const struct worker *worker, const struct shape *shape)
+{
+	const struct roced *roced = worker->roced;
+	uint32_t n = roced->config.tx_mbufs / POOL_PART / (roced->n_workers * roced->n_ports * shape->config.n_classes);
+
+	return rte_align32prevpow2(RTE_MIN(RTE_MAX(n, MIN_PACKETS), MAX_PACKETS));
+}
+
 static int init_one(struct worker *worker, struct shape *shape, const struct port *port)
 {
 	const struct config *config = &worker->roced->config;
@@ -38,7 +49,7 @@ static int init_one(struct worker *worker, struct shape *shape, const struct por
 	shape->storm_config.detect_ns = config->pfc.detect_ms * MS_NS;
 	shape->storm_config.restore_ns = config->pfc.restore_ms * MS_NS;
 	shape->forward = config->pfc.forward;
-	shape->egress = qos_egress_create(&shape->config, QUEUE_PACKETS, worker->roced->seed + worker->index);
+	shape->egress = qos_egress_create(&shape->config, queue_packets(worker, shape), worker->roced->seed + worker->index);
 	if (shape->egress == NULL)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < shape->config.n_classes; c++) {
@@ -131,6 +142,15 @@ void shape_put(struct worker *worker, struct shape *shape, struct rte_mbuf **pkt
 	move_gates(worker, shape);
 }
 
+void shape_drop(struct worker *worker, struct shape *shape)
+{
+	if (shape->egress == NULL)
+		return;
+	worker->counters.drops[BASE_DROP_TX_FULL] += qos_egress_queued(shape->egress);
+	qos_egress_flush(shape->egress, UINT8_MAX);
+	move_gates(worker, shape);
+}
+
 /* ---- pauses ---- */
 
 static void apply_pauses(struct shape *shape)
@@ -148,11 +168,6 @@ void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m)
 		worker_drop(worker, BASE_DROP_TRUNCATED);
 		return;
 	}
-	if (shape->egress == NULL || shape->pfc == 0) {
-		worker_drop(worker, BASE_DROP_UNSUPPORTED);
-		return;
-	}
-	shape->pause_frames++;
 	if (qos_pause_take(&shape->pause, &pause, shape->pfc, shape->rate_bps, worker->now_ns))
 		apply_pauses(shape);
 }

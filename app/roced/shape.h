@@ -24,7 +24,6 @@ struct shape {
 	uint8_t pfc;               /* priorities whose pauses count */
 	uint64_t rate_bps;         /* pauses are counted by */
 	uint64_t look_ns;          /* when the watchdog looked last */
-	uint64_t pause_frames;     /* received */
 };
 
 /* One for each port, in worker->shapes; the transport is there. 0 or -ENOMEM. */
@@ -36,6 +35,14 @@ void shape_fini(struct worker *worker);
 void shape_put(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t n);
 /* What may be sent now; how many frames. */
 uint32_t shape_get(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t max);
+/* Whether pauses of the port's neighbour are followed. */
+static inline bool shape_is_paused_by(const struct worker *worker, const struct port *port)
+{
+	return worker->shapes[port->index].pfc != 0;
+}
+
+/* The port takes nothing: what is queued there is dropped, so that queue pairs find out. */
+void shape_drop(struct worker *worker, struct shape *shape);
 /* A PAUSE or PFC frame came by the port. */
 void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m);
 /* When shape_get() has something next, for all ports; UINT64_MAX: never. */

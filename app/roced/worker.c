@@ -188,10 +188,12 @@ void worker_tx_retry(struct worker *worker)
 		n = send_burst(worker, txq, &txq->backlog[txq->head], n);
 		backlog_take(worker, txq, n);
 		worker->work += n;
-		if (n != 0)
+		if (n != 0) {
 			txq->stuck_ns = worker->now_ns;
-		else if (worker->now_ns - txq->stuck_ns > STUCK_NS)
+		} else if (worker->now_ns - txq->stuck_ns > STUCK_NS) {
 			backlog_drop(worker, txq);
+			shape_drop(worker, &worker->shapes[p]);
+		}
 	}
 }
 

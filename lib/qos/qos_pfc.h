@@ -47,6 +47,12 @@ void qos_pfc_in(struct qos_pfc *pfc, uint8_t p, uint32_t bytes);
 void qos_pfc_out(struct qos_pfc *pfc, uint8_t p, uint32_t bytes);
 /* Whether a PFC frame is to be sent now: *named and quanta are its fields. It counts as sent. */
 bool qos_pfc_due(struct qos_pfc *pfc, uint64_t now_ns, uint8_t *named, uint16_t quanta[QOS_PRIORITIES]);
+/* It could not be sent. */
+static inline void qos_pfc_untold(struct qos_pfc *pfc, uint8_t named)
+{
+	pfc->untold = (uint8_t)(pfc->untold | named);
+}
+
 /* When a pause has to be asked for again, UINT64_MAX: never. */
 uint64_t qos_pfc_next_ns(const struct qos_pfc *pfc);
 

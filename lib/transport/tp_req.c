@@ -236,8 +236,8 @@ static uint32_t room(const struct tp_qp *qp)
 		return tp_sr_room(qp);
 	if (out >= req->window)
 		return 0;
-	/* Not before an acknowledgement is asked for, which ends the pause. */
-	if (tp_flow_holds(qp))
+	/* Not before an acknowledgement is asked for, which ends the pause; nor while what was sent is sent again. */
+	if (req->snd_psn == req->snd_max && tp_flow_holds(qp))
 		return req->since_ackreq != 0 ? 1 : 0;
 	return req->window - out;
 }

@@ -196,24 +196,6 @@ not_capable_is_not_marked() {
 }
 check "packets that may not be marked are not" not_capable_is_not_marked
 
-# marks_with KEYS: how many of 1,000 packets are marked in A's queue, as A follows notifications or not
-marks_with() {
-	local marked packets
-	daemons "$marks congestion = { $1 };" "rate_mbps = 200;" "congestion = { cnp_gap_us = 50; };"
-	flow training 18515 --tclass=$CAPABLE -D 3 -q 2 && wait "$flow_pid" || return 1
-	marked=$(channel training marked_here) packets=$(channel training packets)
-	per_mille=$((marked * 1000 / (packets + 1)))
-	echo "$1: $per_mille of 1000 marked, $(mbps training) Mb/s, $(counter A cnps_received) notifications"
-}
-followed() {
-	local without
-	marks_with "follow_cnps = false;" || return 1
-	without=$per_mille
-	marks_with "follow_cnps = true;" || return 1
-	[ $((per_mille * 2)) -lt "$without" ] && [ "$(mbps training)" -gt 50 ]
-}
-check "who follows notifications keeps the queue short, and most of the rate" followed
-
 roced_stop A
 roced_stop B
 finish

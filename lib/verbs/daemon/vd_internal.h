@@ -7,6 +7,8 @@
 #ifndef VD_INTERNAL_H
 #define VD_INTERNAL_H
 
+#define VD_MBPS ((uint64_t)1000000) /* bits a second */
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -13,7 +13,6 @@
 #define CONTROLLED_QKEY 0x80000000u
 /* What a device may ignore, and what is about memory: programs give a queue pair the rights of their regions. */
 #define ACCESS_IGNORED (0x3ff00000u | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB)
-#define MBPS          ((uint64_t)1000000)
 #define MASK_UNSERVED (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT)
 
 struct qp_call {
@@ -105,7 +104,7 @@ static int alloc_rings(struct vd_session *session, struct vd_qp *qp)
 /* An XRC target may outlive the context, so it is not limited with the others. */
 static int take_limits(struct vd_session *session, struct tp_qp_init *init)
 {
-	uint64_t rate_bps = session->vd->limits.client_mbps * MBPS;
+	uint64_t rate_bps = session->vd->limits.client_mbps * VD_MBPS;
 
 	if (rate_bps == 0 || init->type == TP_QPT_XRC_TGT)
 		return 0;
@@ -130,7 +129,7 @@ static void create_call(void *arg)
 		call->err = tp_qp_create(vd_tp(session), &call->init, &qp->tp_qp, &qp->qpn);
 	if (call->err != 0)
 		return;
-	tp_qp_set_rate(vd_tp(session), qp->tp_qp, session->vd->limits.qp_mbps * MBPS);
+	tp_qp_set_rate(vd_tp(session), qp->tp_qp, session->vd->limits.qp_mbps * VD_MBPS);
 	session->bell[qp->slot] = qp;
 	if (session->bell_words <= qp->slot / 64)
 		session->bell_words = qp->slot / 64 + 1;

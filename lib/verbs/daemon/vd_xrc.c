@@ -151,6 +151,16 @@ static bool has_notes(const struct vd_session *session)
 	return false;
 }
 
+/* It is of the worker that is left, which has no queue pair of the context any more. */
+static void drop_shaper_call(void *arg)
+{
+	struct vd_session *session = arg;
+
+	if (session->shaper != NULL)
+		(void)tp_shaper_destroy(vd_tp(session), session->shaper);
+	session->shaper = NULL;
+}
+
 /* Takes a context that has nothing at its worker to another one. -EBUSY: it has. */
 static int move(struct vd_session *session, uint32_t worker)
 {
@@ -170,6 +180,7 @@ static int move(struct vd_session *session, uint32_t worker)
 		return -EBUSY;
 	}
 	(void)epoll_ctl(workers[session->worker].epoll_fd, EPOLL_CTL_DEL, session->wake_fd, NULL);
+	vd_call(session, drop_shaper_call, session);
 	session->worker = worker;
 	vd_call(session, attach_call, session);
 	return 0;
@@ -259,6 +270,8 @@ static void create_call(void *arg)
 	struct vd_qp *real = &call->target->real;
 
 	call->err = tp_qp_create(vd_tp(call->session), &call->init, &real->tp_qp, &real->qpn);
+	if (call->err == 0)
+		tp_qp_set_rate(vd_tp(call->session), real->tp_qp, call->session->vd->limits.qp_mbps * VD_MBPS);
 }
 
 static int new_target(struct vd_session *session, struct vd_xrcd *xrcd, struct vd_target **out)

@@ -298,9 +298,48 @@ static void test_without_configuration_it_stays(void **state)
 	hx_free(w);
 }
 
+static uint32_t lossy_path, losses;
+static bool lossy;
+
+static enum hx_fate lose_one(struct hx_world *w, int from, uint32_t n, const struct wire_pkt *pkt)
+{
+	(void)n;
+	if (!lossy || from != 0 || losses != 0 || hx_path(w, pkt->udp_sport) != lossy_path || hx_random(w, 40) != 0)
+		return HX_PASS;
+	losses++;
+	return HX_LOSE;
+}
+
+/* While the flow waits to leave a slow path, what is lost there is sent again all the same. */
+static void test_a_loss_during_the_pause_is_mended(void **state)
+{
+	const struct hx_options o = {.plain = true, .move = true, .sched = PATH_SCHED_ADAPTIVE, .n_paths = 4, .timeout = 14};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct hx_world *w = make_with(o, lose_one);
+		uint64_t id;
+
+		lossy = false;
+		losses = 0;
+		w->rng += seed;
+		trickle(w, 50, 10 * US);
+		lossy_path = path_of_last(w);
+		id = hx_op(w, TP_WR_WRITE, 0, 0, DST, DST);
+		hx_run(w, 30 * US);
+		w->o.path_ns[lossy_path] = 300 * US;
+		lossy = true;
+		hx_run(w, 30 * HX_S);
+		hx_expect(&w->side[0].send_cq, id, TP_WC_SUCCESS);
+		assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+		hx_free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_loss_during_the_pause_is_mended),
 		cmocka_unit_test(test_order_is_kept),
 		cmocka_unit_test(test_order_is_kept_by_gaps),
 		cmocka_unit_test(test_goes_to_a_fast_path_after_gaps),

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Congestion notification through the fabric: a switch marks, the receiver notifies, and a sender that follows notifications goes
+# as fast as the way is and no faster, where one that does not keeps the switch's queue full of marks.
+#
+# usage: tests/e2e/fabric_cnp.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+. "$(dirname "$0")/../lib/fabric.sh"
+
+V4=1
+CAPABLE=$((26 << 2 | 2)) # DSCP 26, ECT(0)
+
+need ss ib_write_bw python3
+[ -x "$fabric_bin" ] || skip_all "no $fabric_bin"
+wire_fabric 4200
+fabric_config "host_mbps = 1000; leaf_mbps = 100; buffer_bytes = 8388608; ecn_min_bytes = 50000; ecn_max_bytes = 200000" \
+	>"$tmp_dir/fabric.conf"
+fabric_start "$tmp_dir/fabric.conf" || finish
+
+# One port of all flows, so that the one way they take is what they share.
+plain="multipath = { plain = { scheduler = \"ecmp\"; evs = 1; }; };"
+# A step back of half is made up for in a second or so: slower than notifications come, for this is a slow link.
+dcqcn="dcqcn = { cut_period_ns = 50000; alpha_period_ns = 1000000; increase_timer_ns = 10000000; increase_bytes = 4000000; add_mbps = 2; hyper_mbps = 2; };"
+
+# daemons KEYS: of A's congestion group
+daemons() {
+	DEVICE_KEYS="multipath = false;" MORE="$plain $dcqcn congestion = { $1 };" \
+		roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" || finish
+	DEVICE_KEYS="multipath = false;" MORE="$plain congestion = { cnp_gap_us = 1000; };" \
+		roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" || finish
+}
+
+marked=0
+# run_with NAME KEYS: sets marked, of 1,000 packets that came to B
+run_with() {
+	daemons "$2"
+	perftest "$1" 60 ib_write_bw $V4 -D 6 -t 16 -u 18 --tclass $CAPABLE
+	marked=$(($(counter B marked) * 1000 / ($(counter B rx_pkts) + 1)))
+	notified=$(counter A cnps_received)
+	sent_mbps=$(awk '$1 == 65536 {print int($4 * 8 * 1.048576)}' "$tmp_dir/client.log")
+	echo "    $1: $marked of 1000 packets marked, $notified notifications, $sent_mbps Mb/s"
+	roced_stop A
+	roced_stop B
+}
+
+run_with "a sender that does not follow notifications" "follow_cnps = false;"
+without=$marked without_mbps=$sent_mbps
+check "most of its packets are marked" [ "$without" -gt 300 ]
+run_with "one that does" "follow_cnps = true; rate_mbps = 1000;"
+check "it is notified" [ "$notified" -gt 10 ]
+check "far fewer are, so the queue is short" [ $((2 * marked)) -lt "$without" ]
+check "and it has most of the way" [ $((2 * sent_mbps)) -gt "$without_mbps" ]
+fabric_stop
+finish
