@@ -78,6 +78,8 @@ struct cc_predictive_params {
 	bool median;                /* the delay is the median of the last nine */
 	bool prediction;            /* and one round trip later is foreseen */
 	bool incast_cap;            /* the window is shared by the senders that the receiver counts */
+	/* Until the first acknowledgement tells of them the window is so many packets, 0: all of it. */
+	uint32_t first_packets;
 };
 
 extern const struct cc_predictive_params cc_predictive_default;

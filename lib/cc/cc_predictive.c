@@ -191,6 +191,9 @@ static void init(struct cc *cc, uint64_t bdp_bytes)
 {
 	cc_nscc_init(cc, bdp_bytes);
 	cc->predict.cap_bytes = cc->max_window_bytes;
+	cc->predict.opening = params(cc)->first_packets != 0;
+	if (cc->predict.opening)
+		cc_set_window(cc, (uint64_t)params(cc)->first_packets * cc->config->packet_bytes);
 }
 
 static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
@@ -224,6 +227,10 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	cc_nscc_count(cc, ack->bytes);
 	if (params(cc)->incast_cap)
 		take_senders(cc, ack->senders);
+	if (cc->predict.opening) {
+		cc->predict.opening = false;
+		cc_set_window(cc, cc->max_window_bytes);
+	}
 	if (ack->rtt_ns == 0) {
 		cc_nscc_unknown(cc, ack);
 	} else {
