@@ -73,7 +73,7 @@ struct cc_theta_params {
 
 extern const struct cc_theta_params cc_theta_default;
 
-/* Ours: what is added to NSCC. Without any of the three it is NSCC. */
+/* Ours: what is added to NSCC. Without any of it (all zero) it is NSCC. */
 struct cc_predictive_params {
 	bool median;                /* the delay is the median of the last nine */
 	bool prediction;            /* and one round trip later is foreseen */

@@ -24,18 +24,18 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 KINDS = [(kind, kind, "") for kind in
          ["none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive"]]
 PARTS = ["median", "prediction", "incast_cap", "first_packets"]
-# Window before the first acknowledgement, for traffic where it matters.
-FEW = 4
+FEW = 4  # the default
 
-
-def parts(name, on):
+def parts(name, on, first=FEW):
     words = [f"{p} = {'true' if p in on else 'false'};" for p in PARTS[:3]]
-    words.append(f"first_packets = {FEW if 'first_packets' in on else 0};")
+    words.append(f"first_packets = {first if 'first_packets' in on else 0};")
     return (name, "predictive", "predictive = { " + " ".join(words) + " };")
 
 
 ABLATIONS = [
-    parts("+ first_packets = 4", PARTS),
+    parts("first_packets = 8", PARTS, 8),
+    parts("without first_packets", PARTS[:3]),
+    parts("only first_packets", PARTS[3:]),
     parts("only median", ["median"]),
     parts("only prediction", ["prediction"]),
     parts("only incast_cap", ["incast_cap"]),
