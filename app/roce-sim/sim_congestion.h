@@ -76,7 +76,9 @@ struct sim_congestion {
 	{"predictive", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "congestion = \"predictive\""}, \
 	B("predictive.median", F(s, f.predictive.median), "true", "the delay is the median of the last nine"), \
 	B("predictive.prediction", F(s, f.predictive.prediction), "true", "and is foreseen for one round trip"), \
-	B("predictive.incast_cap", F(s, f.predictive.incast_cap), "true", "senders of a receiver share the window")
+	B("predictive.incast_cap", F(s, f.predictive.incast_cap), "true", "senders of a receiver share the window"), \
+	N("predictive.first_packets", F(s, f.predictive.first_packets), 0, 65536, "4", "packets", \
+		"window before the first acknowledgement; 0: all of it")
 
 /* Fills in what follows from what was read; tells the reader what is wrong, for a link of so much. */
 void sim_congestion_check(struct config_reader *reader, struct sim_congestion *c, enum cc_kind kind, uint64_t rate_bps);

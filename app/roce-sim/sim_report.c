@@ -176,6 +176,8 @@ int sim_result_take(const struct sim_run *run, struct sim_result *result)
 	};
 	sim_net_counters(run->net, &result->tp);
 	fabric_stats(run->net->fabric, &result->fabric);
+	result->queue_p50_bytes = fabric_queue_bytes(run->net->fabric, 500);
+	result->queue_p99_bytes = fabric_queue_bytes(run->net->fabric, 990);
 	rc = take_flows(run, result);
 	if (rc == 0)
 		rc = take_links(run, result);
@@ -228,8 +230,8 @@ void sim_report_text(FILE *out, const struct sim_result *r)
 		")  damaged %" PRIu64 "  marked %" PRIu64 "\n",
 		"packets", dropped(r), r->fabric.lost[FABRIC_LOSS_BUFFER], r->fabric.lost[FABRIC_LOSS_LINK],
 		r->fabric.lost[FABRIC_LOSS_FAULT], r->fabric.lost[FABRIC_LOSS_ROUTE], r->bad_frames, r->fabric.marked);
-	fprintf(out, "  %-12s at most %" PRIu64 " bytes  pauses %u (%.2f us)\n", "queues", r->fabric.max_queue_bytes,
-		r->fabric.pauses, (double)r->fabric.pause_ns / NS_PER_US);
+	fprintf(out, "  %-12s at most %" PRIu64 " bytes, found p50 %" PRIu64 " p99 %" PRIu64 "  pauses %u (%.2f us)\n", "queues",
+		r->fabric.max_queue_bytes, r->queue_p50_bytes, r->queue_p99_bytes, r->fabric.pauses, (double)r->fabric.pause_ns / NS_PER_US);
 	fprintf(out, "  %-12s %" PRIu64 ", digest %016" PRIx64 "\n", "deliveries", r->delivered, r->digest);
 }
 
@@ -303,9 +305,9 @@ static void json_run(FILE *out, const struct sim_result *r)
 		r->fabric.lost[FABRIC_LOSS_BUFFER], r->fabric.lost[FABRIC_LOSS_LINK], r->fabric.lost[FABRIC_LOSS_FAULT],
 		r->fabric.lost[FABRIC_LOSS_ROUTE], r->bad_frames);
 	fprintf(out,
-		"\"marked\": %" PRIu64 ", \"max_queue_bytes\": %" PRIu64
-		", \"pauses\": %u, \"pause_us\": %.3f,\n      ",
-		r->fabric.marked, r->fabric.max_queue_bytes, r->fabric.pauses, (double)r->fabric.pause_ns / NS_PER_US);
+		"\"marked\": %" PRIu64 ", \"max_queue_bytes\": %" PRIu64 ", \"queue_p50_bytes\": %" PRIu64
+		", \"queue_p99_bytes\": %" PRIu64 ", \"pauses\": %u, \"pause_us\": %.3f,\n      ",
+		r->fabric.marked, r->fabric.max_queue_bytes, r->queue_p50_bytes, r->queue_p99_bytes, r->fabric.pauses, (double)r->fabric.pause_ns / NS_PER_US);
 	fprintf(out, "\"delivered\": %" PRIu64 ", \"digest\": \"%016" PRIx64 "\",\n      \"links\": {", r->delivered,
 		r->digest);
 	for (int t = 0; t < SIM_TIER_COUNT; t++) {

@@ -29,6 +29,7 @@ struct sim_result {
 	double goodput_gbps;                /* of all hosts together */
 	struct tp_counters tp;
 	struct fabric_port_stats fabric;
+	uint64_t queue_p50_bytes, queue_p99_bytes; /* that packets found at switches */
 	uint64_t bad_frames, delivered, digest;
 	struct sim_use use[SIM_TIER_COUNT][2]; /* up, down */
 	uint64_t *fct_ns;                   /* n_ok, sorted */

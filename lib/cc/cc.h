@@ -106,6 +106,7 @@ struct cc_predict {
 	uint8_t steps;             /* since the start, CC_LOOK_AHEAD at most */
 	uint8_t at_step;
 	uint8_t senders;           /* the latest count of the receiver; 0: not told */
+	bool opening;              /* nothing was acknowledged yet */
 };
 
 /* Private. */

@@ -73,11 +73,13 @@ struct cc_theta_params {
 
 extern const struct cc_theta_params cc_theta_default;
 
-/* Ours: what is added to NSCC. Without any of the three it is NSCC. */
+/* Ours: what is added to NSCC. Without any of it (all zero) it is NSCC. */
 struct cc_predictive_params {
 	bool median;                /* the delay is the median of the last nine */
 	bool prediction;            /* and one round trip later is foreseen */
 	bool incast_cap;            /* the window is shared by the senders that the receiver counts */
+	/* Until the first acknowledgement tells of them the window is so many packets, 0: all of it. */
+	uint32_t first_packets;
 };
 
 extern const struct cc_predictive_params cc_predictive_default;

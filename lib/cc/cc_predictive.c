@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NSCC with three additions, each with a switch of its own.
+ * NSCC with four additions, each with a switch of its own.
  *
+ *   first window a few packets until the first acknowledgement tells of other senders: before anything is known, full
+ *                windows of many senders are lost whatever follows
  *   median       packets go by many paths, and the latest delay is that of one: m is the median of the last nine
  *   prediction   d^, the delay one round trip later, by Holt's two exponential averages (level and trend)
  *   incast cap   the receiver counts its senders: each takes its part of the window
@@ -27,7 +29,8 @@
 #define ERROR_SHIFT  5
 #define STALE_STEPS  16u /* without a delay for so long it starts over */
 
-const struct cc_predictive_params cc_predictive_default = {.median = true, .prediction = true, .incast_cap = true};
+const struct cc_predictive_params cc_predictive_default = {
+	.median = true, .prediction = true, .incast_cap = true, .first_packets = 4};
 
 static const struct cc_predictive_params *params(const struct cc *cc)
 {
@@ -191,6 +194,9 @@ static void init(struct cc *cc, uint64_t bdp_bytes)
 {
 	cc_nscc_init(cc, bdp_bytes);
 	cc->predict.cap_bytes = cc->max_window_bytes;
+	cc->predict.opening = params(cc)->first_packets != 0;
+	if (cc->predict.opening)
+		cc_set_window(cc, (uint64_t)params(cc)->first_packets * cc->config->packet_bytes);
 }
 
 static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
@@ -224,6 +230,10 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	cc_nscc_count(cc, ack->bytes);
 	if (params(cc)->incast_cap)
 		take_senders(cc, ack->senders);
+	if (cc->predict.opening) {
+		cc->predict.opening = false;
+		cc_set_window(cc, cc->max_window_bytes);
+	}
 	if (ack->rtt_ns == 0) {
 		cc_nscc_unknown(cc, ack);
 	} else {

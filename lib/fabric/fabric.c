@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_NODES     (1u << 20)
 #define MAX_RATE_MBPS 8000000u
@@ -311,6 +312,7 @@ void fabric_stats(const struct fabric *fabric, struct fabric_port_stats *out)
 
 void fabric_clear_stats(struct fabric *fabric)
 {
+	memset(fabric->depths, 0, sizeof(fabric->depths));
 	for (uint32_t i = 0; i < 2 * fabric->n_links; i++) {
 		struct fabric_port *port = &fabric->ports[i];
 

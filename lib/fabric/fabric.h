@@ -155,6 +155,8 @@ struct fabric_port_stats {
 int fabric_link_stats(const struct fabric *fabric, uint32_t link, int direction, struct fabric_port_stats *out);
 /* Sum over all. */
 void fabric_stats(const struct fabric *fabric, struct fabric_port_stats *out);
+/* The queue that so many of a thousand packets found at most when they came to a switch's port, to an eighth; 0: none came. */
+uint64_t fabric_queue_bytes(const struct fabric *fabric, uint32_t permille);
 /* All counters begin anew. */
 void fabric_clear_stats(struct fabric *fabric);
 /* "host 3 - leaf 0" and the like. */

@@ -13,6 +13,7 @@
 #include "fabric.h"
 
 #define FABRIC_PPM 1000000u
+#define FABRIC_DEPTHS 240u /* steps of queues' lengths, see fabric_depth.c */
 
 struct fabric_port;
 
@@ -75,6 +76,7 @@ struct fabric {
 	struct fabric_queue free;
 	uint32_t n_hosts, n_leaves, n_spines, n_cores, n_nodes, n_links;
 	uint32_t n_avoided;           /* links */
+	uint64_t depths[FABRIC_DEPTHS]; /* packets that found such a queue at a switch */
 };
 
 static inline uint64_t fabric_mix(uint64_t x)
@@ -133,6 +135,11 @@ void fabric_port_kick(struct fabric_port *port, uint64_t now_ps);
 /* Works out again which priorities may not be sent, from what the peer told and the link's fault. */
 void fabric_port_repause(struct fabric_port *port, uint64_t now_ps);
 uint64_t fabric_wire_ps(const struct fabric_port *port, uint32_t bytes);
+
+/* fabric_depth.c */
+
+/* A packet joins a switch's queue of so many bytes. */
+void fabric_depth_note(struct fabric *fabric, uint64_t queued_bytes);
 
 /* fabric_switch.c */
 

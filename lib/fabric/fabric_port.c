@@ -113,6 +113,8 @@ void fabric_port_kick(struct fabric_port *port, uint64_t now_ps)
 
 void fabric_port_put(struct fabric_port *port, struct fabric_carried *carried, uint64_t now_ps)
 {
+	if (!fabric_is_host(port->node))
+		fabric_depth_note(port->fabric, port->queued_bytes);
 	STAILQ_INSERT_TAIL(&port->queue[carried->packet.priority], carried, link);
 	port->queued_bytes += carried->packet.bytes;
 	if (port->stats.max_queue_bytes < port->queued_bytes)

@@ -54,6 +54,8 @@ rc=0
 sed -n '/^| key | type/,$p' "$top/docs/fabric.md" | cmp - "$tmp/keys" || rc=1
 result "docs/fabric.md has the keys" $rc
 
+python3 "$top/tests/sim/congestion.py" "$sim" || failed=1
+
 # The size that the simulator is made for.
 rc=0
 started=$SECONDS

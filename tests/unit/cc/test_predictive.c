@@ -68,6 +68,29 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 	return *state % below;
 }
 
+/* ---- the first window ---- */
+
+/* Nothing is known before the first acknowledgement; that one tells how many share what there is. */
+static void the_first_acknowledgement_opens_the_window(void **state)
+{
+	const struct cc_predictive_params few = {.first_packets = 4}, shared = {.first_packets = 4, .incast_cap = true};
+	struct world w = {.config = config_of(&few), .now_ns = 1000000};
+
+	(void)state;
+	cc_init(&w.cc, &w.config);
+	assert_int_equal(cc_window_bytes(&w.cc), 4 * PACKET);
+	ack(&w, 0, false, 9);
+	assert_int_equal(cc_window_bytes(&w.cc), w.cc.max_window_bytes);
+	w.config = config_of(&shared);
+	cc_init(&w.cc, &w.config);
+	ack(&w, 0, false, 9);
+	assert_int_equal(cc_window_bytes(&w.cc), MAX / 9);
+	/* More packets than the largest window has are that. */
+	w.config = config_of(&(const struct cc_predictive_params){.first_packets = 1000});
+	cc_init(&w.cc, &w.config);
+	assert_int_equal(cc_window_bytes(&w.cc), w.cc.max_window_bytes);
+}
+
 /* ---- without any of them ---- */
 
 static void with_nothing_added_it_is_nscc(void **state)
@@ -293,6 +316,7 @@ static void each_sender_has_its_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_acknowledgement_opens_the_window),
 		cmocka_unit_test(with_nothing_added_it_is_nscc),
 		cmocka_unit_test(the_median_is_that_of_the_last_nine),
 		cmocka_unit_test(one_slow_path_is_not_taken_for_all),

@@ -232,6 +232,37 @@ static void test_marking(void **state)
 	stop(w);
 }
 
+static void incast(struct world *w, uint32_t packets)
+{
+	for (uint32_t i = 0; i < packets; i++) {
+		send_bytes(w, 1, 0, 1, 1000);
+		send_bytes(w, 2, 0, 2, 1000);
+		send_bytes(w, 3, 0, 3, 1000);
+	}
+	run(w, 10 * MS_NS);
+}
+
+/* Of three into one each third packet goes on: the last of 300 find some 200 before them; lengths are told to an eighth. */
+static void test_queue_lengths(void **state)
+{
+	struct fabric_config config;
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	w = start(&config);
+	assert_int_equal(fabric_queue_bytes(w->fabric, 990), 0);
+	send_bytes(w, 0, 1, 1, 1000);
+	run(w, MS_NS);
+	assert_int_equal(fabric_queue_bytes(w->fabric, 990), 1024);
+	fabric_clear_stats(w->fabric);
+	assert_int_equal(fabric_queue_bytes(w->fabric, 990), 0);
+	incast(w, 100);
+	assert_in_range(fabric_queue_bytes(w->fabric, 1000), total(w).max_queue_bytes * 7 / 8, total(w).max_queue_bytes * 9 / 8);
+	assert_true(fabric_queue_bytes(w->fabric, 500) < fabric_queue_bytes(w->fabric, 990));
+	stop(w);
+}
+
 /* Packets that cannot carry a mark get none. */
 static void test_not_ect(void **state)
 {
@@ -250,16 +281,6 @@ static void test_not_ect(void **state)
 	run(w, MS_NS);
 	assert_int_equal(total(w).marked, 0);
 	stop(w);
-}
-
-static void incast(struct world *w, uint32_t packets)
-{
-	for (uint32_t i = 0; i < packets; i++) {
-		send_bytes(w, 1, 0, 1, 1000);
-		send_bytes(w, 2, 0, 2, 1000);
-		send_bytes(w, 3, 0, 3, 1000);
-	}
-	run(w, 10 * MS_NS);
 }
 
 static void test_buffer_overflows(void **state)
@@ -619,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_ecmp),
 		cmocka_unit_test(test_three_tiers),
 		cmocka_unit_test(test_marking),
+		cmocka_unit_test(test_queue_lengths),
 		cmocka_unit_test(test_not_ect),
 		cmocka_unit_test(test_buffer_overflows),
 		cmocka_unit_test(test_pfc),

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Congestion controllers compared in the simulator, each beside the bound.
+
+usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--seeds N] [--first SEED] [--only NAME]...
+
+Traffic is that of config/sim/NAME.conf, with one controller after the other; NAME-pfc and NAME-lossy are the same over
+other queues. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
+on the fabric; other figures are the worst of the seeds.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+# name, controller, more of the scenario
+KINDS = [(kind, kind, "") for kind in
+         ["none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive"]]
+PARTS = ["median", "prediction", "incast_cap", "first_packets"]
+FEW = 4  # the default
+
+def parts(name, on, first=FEW):
+    words = [f"{p} = {'true' if p in on else 'false'};" for p in PARTS[:3]]
+    words.append(f"first_packets = {first if 'first_packets' in on else 0};")
+    return (name, "predictive", "predictive = { " + " ".join(words) + " };")
+
+
+ABLATIONS = [
+    parts("first_packets = 8", PARTS, 8),
+    parts("without first_packets", PARTS[:3]),
+    parts("only first_packets", PARTS[3:]),
+    parts("only median", ["median"]),
+    parts("only prediction", ["prediction"]),
+    parts("only incast_cap", ["incast_cap"]),
+    parts("median, prediction", ["median", "prediction"]),
+]
+PFC = "pfc_priorities = 1; pfc_xoff_bytes = 200000; pfc_xon_bytes = 150000;"
+LOSSY = "queue_bytes = 400000;"
+TRAFFIC = [
+    {"name": "websearch-incast", "what": "web search at 60 % load with incasts of 16 x 64 KB, lossless", "short": True},
+    {"name": "incast-1m", "what": "incast of 32 x 1 MB with victims, deep buffers"},
+    {"name": "incast-1m-pfc", "what": "incast of 32 x 1 MB with victims, lossless", "fabric": PFC},
+    {"name": "incast-1m-lossy", "what": "incast of 32 x 1 MB with victims, queues of 400 KB", "fabric": LOSSY},
+    {"name": "incast-64k", "what": "incast of 64 x 64 KB with victims, deep buffers"},
+    {"name": "incast-64k-pfc", "what": "incast of 64 x 64 KB with victims, lossless", "fabric": PFC},
+    {"name": "incast-64k-lossy", "what": "incast of 64 x 64 KB with victims, queues of 400 KB", "fabric": LOSSY},
+    {"name": "fairness", "what": "8 long flows of 16 MB to one host, deep buffers", "jain": True},
+    {"name": "head-of-line", "what": "incast of 12 x 1 MB and flows past it, lossless with small thresholds"},
+    {"name": "pfc-storm", "what": "a host that pauses for 2 ms, lossless with small thresholds", "victims": 0},
+]
+
+
+def scenario(traffic, kind, more):
+    base = traffic["name"]
+    for end in ("-pfc", "-lossy"):
+        base = base.removesuffix(end)
+    with open(os.path.join(TOP, "config", "sim", base + ".conf"), encoding="ascii") as f:
+        text = f.read()
+    text = re.sub(r"(?m)^fabric(\s*)= \{", r"fabric\1= { " + traffic.get("fabric", ""), text)
+    return re.sub(r"(?m)^transport(\s*)= \{", rf'transport\1= {{ congestion = "{kind}";', text) + more + "\n"
+
+
+def simulate(args, text):
+    """The runs as roce-sim tells of them, and all flows."""
+    with tempfile.TemporaryDirectory() as tmp:
+        conf, out, rows = (os.path.join(tmp, n) for n in ("run.conf", "run.json", "run.csv"))
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(text)
+        subprocess.run([args.sim, conf, "--quiet", "--json", out, "--csv", rows, "--seed", str(args.first),
+                        "--seeds", str(args.seeds)], check=True)
+        with open(out, encoding="ascii") as f:
+            runs = json.load(f)["runs"]
+        with open(rows, encoding="ascii") as f:
+            flows = [{k: v if k in ("outcome", "recovery", "scheduler") else int(v) for k, v in row.items()}
+                     for row in csv.DictReader(f)]
+    return runs, [f for f in flows if f["outcome"] == "ok"]
+
+
+def spread(values):
+    values = sorted(values)
+    if not values:
+        return None
+    at = lambda percent: values[max(0, math.ceil(len(values) * percent / 100) - 1)]
+    return {"mean": sum(values) / len(values), "p50": at(50), "p95": at(95), "p99": at(99)}
+
+
+def packets(flows):
+    return sum(math.ceil(f["bytes"] / 4096) for f in flows)
+
+
+def resent(run, flows, traffic):
+    """Percent of the packets with data; of an incast's own, for it is they that are lost."""
+    if traffic["name"].startswith("incast"):
+        flows = [f for f in flows if f["workload"] == 0]
+    return 100 * run["retransmits"] / packets(flows)
+
+
+def jain(flows):
+    rates = [f["bytes"] / (f["end_ns"] - f["start_ns"]) for f in flows]
+    return sum(rates) ** 2 / (len(rates) * sum(r * r for r in rates))
+
+
+def measure(args, traffic, name, kind, more):
+    runs, flows = simulate(args, scenario(traffic, kind, more))
+    slow = lambda some: spread([(f["end_ns"] - f["start_ns"]) / f["ideal_ns"] for f in some])
+    row = {"traffic": traffic["name"], "controller": name, "seeds": args.seeds, "first_seed": args.first,
+           "undone": sum(r["flows"] - r["ok"] for r in runs),
+           "queue_p99_bytes": max(r["queue_p99_bytes"] for r in runs),
+           "max_queue_bytes": max(r["max_queue_bytes"] for r in runs),
+           "pause_us": max(r["pause_us"] for r in runs),
+           "lost": max(sum(r["dropped"].values()) for r in runs),
+           "resent_percent": max(resent(r, [f for f in flows if f["seed"] == r["seed"]], traffic) for r in runs),
+           "slowdown": slow(flows)}
+    if traffic.get("short"):
+        web = [f for f in flows if f["workload"] == 0]
+        row["short"] = slow([f for f in web if f["bytes"] <= args.bdp])
+        row["long"] = slow([f for f in web if f["bytes"] > args.bdp])
+        row["incast"] = slow([f for f in flows if f["workload"] != 0])
+    elif traffic.get("jain"):
+        row["jain"] = min(jain([f for f in flows if f["seed"] == r["seed"]]) for r in runs)
+        row["end_us"], row["bound_us"] = max(r["end_us"] for r in runs), max(r["bound_us"] for r in runs)
+    else:
+        victims = traffic.get("victims", 1)
+        row.update(incast(runs, flows, victims))
+    return row
+
+
+def incast(runs, flows, victims):
+    """When the incast ends beside what it takes alone at the receiver's link; flows of other pairs are its victims."""
+    out = {"end_us": 0, "bound_us": 0}
+    others = []
+    for run in runs:
+        mine = [f for f in flows if f["seed"] == run["seed"]]
+        cast = [f for f in mine if f["workload"] != victims]
+        if not cast:
+            continue
+        to = cast[0]["dst"]
+        # that to the incast's receiver shares its link, so it is no victim
+        others += [f for f in mine if f["workload"] == victims and f["dst"] != to]
+        wire = sum(f["bytes"] for f in cast) + packets(cast) * 82
+        out["end_us"] = max(out["end_us"], max(f["end_ns"] for f in cast) / 1000)
+        out["bound_us"] = max(out["bound_us"], wire * 8 / 100000)
+    out["victims"] = spread([(f["end_ns"] - f["start_ns"]) / f["ideal_ns"] for f in others])
+    return out
+
+
+# ---- tables ----
+
+def four(s):
+    return [f"{s[k]:.2f}" for k in ("mean", "p50", "p95", "p99")] if s else ["-"] * 4
+
+
+def common(row):
+    return [f"{row['queue_p99_bytes'] / 1000:.0f}", f"{row['max_queue_bytes'] / 1000:.0f}", f"{row['pause_us'] / 1000:.2f}",
+            f"{row['resent_percent']:.2f}"]
+
+
+COMMON = ["queue p99 KB", "peak KB", "pauses ms", "resent %"]
+
+
+def head_of(traffic):
+    if traffic.get("short"):
+        return ["short mean", "p50", "p95", "p99", "long mean", "p99", "incast mean", "p99"] + COMMON
+    if traffic.get("jain"):
+        return ["Jain", "end us", "of bound"] + COMMON
+    return ["end us", "of bound", "victims mean", "p50", "p95", "p99"] + COMMON
+
+
+def cells_of(traffic, row):
+    if traffic.get("short"):
+        rest = [four(row[k])[at] for k in ("long", "incast") for at in (0, 3)]
+        return four(row["short"]) + rest + common(row)
+    first = [f"{row['end_us']:.0f}", f"{row['end_us'] / row['bound_us']:.2f}"]
+    if traffic.get("jain"):
+        return [f"{row['jain']:.3f}"] + first + common(row)
+    return first + four(row["victims"]) + common(row)
+
+
+def verdict(what, value, most):
+    return f"goal, {what}: at most {most:.2f}, is {value:.2f}: " + (
+        "met" if value <= most else f"missed by {(value / most - 1) * 100:.0f} %")
+
+
+def goals(traffic, rows):
+    by = {r["controller"]: r for r in rows}
+    ours = by.get("predictive")
+    if ours is None:
+        return []
+    if traffic.get("short"):
+        p99 = ours["short"]["p99"]
+        return [verdict("p99 of short flows, 0.2 of DCQCN's", p99, 0.2 * by["dcqcn"]["short"]["p99"]),
+                verdict("and NSCC's", p99, by["nscc"]["short"]["p99"]),
+                verdict("and theta-PowerTCP's", p99, by["theta-powertcp"]["short"]["p99"])]
+    if traffic.get("jain"):
+        return [verdict("1 - Jain's index", 1 - ours["jain"], 0.05)]
+    if not traffic["name"].startswith("incast"):
+        return []
+    return [verdict("incast's end by the bound", ours["end_us"] / ours["bound_us"], 1.05),
+            verdict("sent again, %", ours["resent_percent"], 1.0),
+            verdict("victims' p99", ours["victims"]["p99"], 1.5)]
+
+
+def print_table(traffic, rows, seeds, out):
+    head = ["controller"] + head_of(traffic)
+    print(f"\n{traffic['what']} (`config/sim/{traffic['name']}.conf`), {seeds} seeds\n".replace("-pfc.conf", ".conf")
+          .replace("-lossy.conf", ".conf"), file=out)
+    print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head), file=out)
+    for row in rows:
+        undone = f" ({row['undone']} not done)" if row["undone"] else ""
+        print("| " + " | ".join([row["controller"] + undone] + cells_of(traffic, row)) + " |", file=out)
+    if goals(traffic, rows):
+        print(file=out)
+    for line in goals(traffic, rows):
+        print("- " + line, file=out)
+    out.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("sim")
+    parser.add_argument("json")
+    parser.add_argument("--markdown")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--bdp", type=int, default=100000, help="bytes of a short flow at most")
+    parser.add_argument("--only", action="append", default=[])
+    args = parser.parse_args()
+    started = time.monotonic()
+    unknown = set(args.only) - {t["name"] for t in TRAFFIC}
+    if unknown:
+        sys.exit(f"bench: no such traffic: {', '.join(sorted(unknown))}")
+    everything, markdown = [], open(args.markdown, "w", encoding="ascii") if args.markdown else None
+    for traffic in TRAFFIC:
+        if args.only and traffic["name"] not in args.only:
+            continue
+        rows = [measure(args, traffic, *kind) for kind in KINDS + ABLATIONS]
+        for out in [sys.stdout] + ([markdown] if markdown else []):
+            print_table(traffic, rows, args.seeds, out)
+        everything += rows
+    print(f"\ntook {time.monotonic() - started:.0f} s")
+    if markdown:
+        markdown.close()
+    with open(args.json, "w", encoding="ascii") as f:
+        json.dump({"version": 1, "figures": everything}, f, indent=1)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()
