@@ -17,6 +17,8 @@ wire_fabric 4200
 fabric_config "host_mbps = 4000; leaf_mbps = 1000; buffer_bytes = 8388608; convergence_us = $((1500 * ms));" \
 	>"$tmp_dir/fabric.conf"
 fabric_start "$tmp_dir/fabric.conf" || finish
+# A queue pair keeps to the port of its address vector.
+export MORE="multipath = { plain = { scheduler = \"ecmp\"; evs = 1; }; };"
 roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
 roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
 
