@@ -263,7 +263,17 @@ static void read_list(struct config_reader *reader, const struct place *parent, 
 	memcpy((uint8_t *)parent->base + key->count_off, &count, sizeof(count));
 }
 
-/* An array of texts, as [ ] or ( ). */
+/* As [ ] or ( ). */
+static bool is_array(struct config_reader *reader, const struct place *place, const struct config_key *key,
+	const config_setting_t *setting)
+{
+	if (config_setting_is_array(setting) || config_setting_is_list(setting))
+		return true;
+	wrong_type(reader, place, key, setting);
+	return false;
+}
+
+/* An array of texts. */
 static void read_array(struct config_reader *reader, const struct place *parent, const struct place *place,
 	const struct config_key *key, const config_setting_t *setting)
 {
@@ -271,11 +281,7 @@ static void read_array(struct config_reader *reader, const struct place *parent,
 	size_t name_bytes;
 	const char *name = config_key_name(key, &name_bytes);
 
-	if (!config_setting_is_array(setting) && !config_setting_is_list(setting)) {
-		wrong_type(reader, place, key, setting);
-		return;
-	}
-	if (!count_ok(reader, place, key, setting))
+	if (!is_array(reader, place, key, setting) || !count_ok(reader, place, key, setting))
 		return;
 	for (uint32_t i = 0; i < count; i++) {
 		struct config_key item = *key;
@@ -290,7 +296,7 @@ static void read_array(struct config_reader *reader, const struct place *parent,
 	memcpy((uint8_t *)parent->base + key->count_off, &count, sizeof(count));
 }
 
-/* An array of numbers, as [ ] or ( ). */
+/* An array of numbers. */
 static void read_bits(struct config_reader *reader, const struct place *parent, const struct place *place,
 	const struct config_key *key, const config_setting_t *setting, uint64_t *bits)
 {
@@ -298,10 +304,8 @@ static void read_bits(struct config_reader *reader, const struct place *parent, 
 	size_t name_bytes;
 	const char *name = config_key_name(key, &name_bytes);
 
-	if (!config_setting_is_array(setting) && !config_setting_is_list(setting)) {
-		wrong_type(reader, place, key, setting);
+	if (!is_array(reader, place, key, setting))
 		return;
-	}
 	*bits = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		struct config_key item = *key;

@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PPM           1000000u
-#define BURST_PACKETS 2u
-#define BURST_NS      8000u    /* what a rate has in it: callers come every few microseconds */
-#define BITS          8u
+#define PPM 1000000u
 
 struct queue {
 	const struct qos_class *class;
@@ -29,16 +26,9 @@ struct qos_egress {
 	struct queue queues[QOS_MAX_CLASSES];
 };
 
-static uint32_t burst_bytes(const struct qos_config *config, uint64_t rate_bps)
-{
-	uint64_t bytes = (uint64_t)((unsigned __int128)rate_bps * BURST_NS / BITS / NS_PER_S);
-
-	return (uint32_t)bytes + BURST_PACKETS * config->packet_bytes;
-}
-
 static void set_rate(struct qos_bucket *b, const struct qos_config *config, uint64_t rate_bps)
 {
-	qos_bucket_init(b, rate_bps, burst_bytes(config, rate_bps));
+	qos_bucket_init(b, rate_bps, qos_burst_bytes(rate_bps, config->packet_bytes));
 }
 
 struct qos_egress *qos_egress_create(const struct qos_config *config, uint32_t packets, uint64_t seed)

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BURST_PACKETS 2u
-#define BURST_NS      8000u   /* two slots of the timing wheel: a timer may be one late */
 #define HEADER_BYTES  ((uint32_t)WIRE_MAX_HDR_BYTES)
 #define BITS          8u
 #define PER_TIMEOUT   16u     /* packets */
@@ -16,13 +14,6 @@
 static uint32_t packet_bytes(uint32_t mtu)
 {
 	return mtu + HEADER_BYTES;
-}
-
-static uint32_t burst_bytes(uint64_t rate_bps, uint32_t mtu)
-{
-	uint64_t bytes = (uint64_t)((unsigned __int128)rate_bps * BURST_NS / BITS / NS_PER_S);
-
-	return (uint32_t)bytes + BURST_PACKETS * packet_bytes(mtu);
 }
 
 /* ---- shared ---- */
@@ -66,7 +57,7 @@ int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **out)
 
 void tp_shaper_set(struct tp *tp, struct tp_shaper *s, uint64_t rate_bps)
 {
-	qos_bucket_set(&s->bucket, rate_bps, burst_bytes(rate_bps, TP_MAX_MTU));
+	qos_bucket_set(&s->bucket, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(TP_MAX_MTU)));
 	/* Those that wait find out what the new rate says. */
 	if (!TAILQ_EMPTY(&s->waiting))
 		base_timer_start(&tp->wheel, &s->timer, tp->now_ns);
@@ -173,7 +164,7 @@ static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
 	if (rate_bps == qp->pace.rate_bps || qp->mtu == 0)
 		return;
 	qp->pace.rate_bps = rate_bps;
-	qos_bucket_set(b, rate_bps, burst_bytes(rate_bps, qp->mtu));
+	qos_bucket_set(b, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(qp->mtu)));
 	if (b->even_ns > now_ns && before != 0 && b->byte_cost != 0)
 		b->even_ns = now_ns + (uint64_t)((unsigned __int128)(b->even_ns - now_ns) * b->byte_cost / before);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tp_recovery.h"
 #include "tp_ext.h"
+#include "tp_pace.h"
 #include "tp_flow.h"
 
 #define ACK_TIMEOUT_UNIT_NS 4096u
@@ -291,6 +292,8 @@ void tp_recovery_sent(struct tp_qp *qp)
 
 void tp_recovery_seq_nak(struct tp_qp *qp)
 {
+	struct cc *cc;
+
 	/* Who has agreed to take packets in any order never sends one. */
 	if (qp->ext != NULL) {
 		qp->tp->counters.unagreed++;
@@ -299,8 +302,9 @@ void tp_recovery_seq_nak(struct tp_qp *qp)
 	/* A repeated NAK finds the queue pair gone back already and not yet sending. */
 	if (qp->req.rnr_wait || qp->req.snd_psn == qp->req.una)
 		return;
-	if (qp->plain_cc != NULL && qp->plain_cc->config != NULL)
-		cc_lost(qp->plain_cc, qp->plain_cc->config->packet_bytes, true, qp->tp->now_ns);
+	cc = tp_pace_cc(qp);
+	if (cc != NULL)
+		cc_lost(cc, cc->config->packet_bytes, true, qp->tp->now_ns);
 	retry(qp);
 }
 

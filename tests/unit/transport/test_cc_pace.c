@@ -49,23 +49,31 @@ static void test_there_may_be_none(void **state)
 	assert_int_equal(sent_in_ms(NULL), PACKETS);
 }
 
+/* A notification makes 80 Mb/s and then 40, and nothing raises that. */
+static const struct cc_dcqcn_params params = {
+	.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
+	.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
+static const struct cc_config dcqcn = {
+	.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
+
+static void notify(struct hx_world *w, int side)
+{
+	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
+	const uint8_t reserved[16] = {0};
+
+	hx_inject(w, side, cnp, reserved, sizeof(reserved));
+}
+
 /* IBTA annex A17, 17.9.3: a notification for the queue pair; 80 Mb/s become 40, a frame of about 330 bytes each 66 us. */
 static void test_a_cnp_sets_it(void **state)
 {
-	const struct cc_dcqcn_params params = {
-		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
-		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
-	const struct cc_config dcqcn = {
-		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
 	const struct hx_options o = {.ext = true, .latency_ns = 1 * US, .cc = &dcqcn};
-	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
 	struct hx_world *w = make_with(o, NULL);
-	const uint8_t reserved[16] = {0};
 	uint32_t before;
 	uint64_t id;
 
 	(void)state;
-	hx_inject(w, 0, cnp, reserved, sizeof(reserved));
+	notify(w, 0);
 	assert_int_equal(counters(w, 0)->cnps_received, 1);
 	before = w->side[0].emitted;
 	id = hx_op(w, TP_WR_WRITE, 0, 0, PACKETS * MTU, DST);
@@ -79,14 +87,7 @@ static void test_a_cnp_sets_it(void **state)
 /* The same for a peer that has agreed to nothing, both ways of making a queue pair send: its window stays as it was. */
 static void test_a_cnp_sets_the_pace_of_a_plain_one(void **state)
 {
-	const struct cc_dcqcn_params params = {
-		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
-		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
-	const struct cc_config dcqcn = {
-		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
 	const struct hx_options o = {.latency_ns = 1 * US, .plain_cc = &dcqcn};
-	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
-	const uint8_t reserved[16] = {0};
 
 	(void)state;
 	for (int notified = 0; notified < 2; notified++) {
@@ -95,7 +96,7 @@ static void test_a_cnp_sets_the_pace_of_a_plain_one(void **state)
 		uint64_t id;
 
 		if (notified)
-			hx_inject(w, 0, cnp, reserved, sizeof(reserved));
+			notify(w, 0);
 		id = hx_op(w, TP_WR_WRITE, 0, 0, PACKETS * MTU, DST);
 		hx_run(w, 1 * HX_MS);
 		if (notified)
@@ -110,19 +111,12 @@ static void test_a_cnp_sets_the_pace_of_a_plain_one(void **state)
 
 static void test_the_answers_of_a_plain_read_keep_it_too(void **state)
 {
-	const struct cc_dcqcn_params params = {
-		.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
-		.increase_timer_ns = 1000000 * US, .increase_bytes = 1u << 30};
-	const struct cc_config dcqcn = {
-		.kind = CC_DCQCN, .packet_bytes = MTU, .base_rtt_ns = 10 * US, .rate_bps = 10000000000u, .dcqcn = &params};
 	const struct hx_options o = {.latency_ns = 1 * US, .plain_cc = &dcqcn};
-	const struct wire_pkt cnp = {.opcode = WIRE_CNP, .becn = 1};
 	struct hx_world *w = make_with(o, NULL);
-	const uint8_t reserved[16] = {0};
 	uint64_t id;
 
 	(void)state;
-	hx_inject(w, 1, cnp, reserved, sizeof(reserved));
+	notify(w, 1);
 	id = hx_op(w, TP_WR_READ, 0, 0, PACKETS * MTU, DST);
 	hx_run(w, 1 * HX_MS);
 	assert_in_range(w->side[1].emitted, 14, 20);
