@@ -159,6 +159,12 @@ static bool from_peer(const struct tp_qp *qp, struct wire_pkt *pkt, const uint8_
 	return false;
 }
 
+/* docs/wire.md: whether the peer has agreed to packets of that opcode. */
+static bool agreed(const struct tp_qp *qp, uint8_t opcode)
+{
+	return qp->ext != NULL && (opcode != WIRE_RC_MERGED || (qp->attr.ext & TP_EXT_MERGE) != 0);
+}
+
 /* The checks that requests and responses share (IBTA vol. 1, 9.6.1), in the order in which Soft-RoCE makes them. */
 static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt, const uint8_t *frame)
 {
@@ -169,12 +175,12 @@ static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt,
 		if (!qp->type->connected)
 			return BASE_DROP_UNSUPPORTED;
 	} else if (info->service != qp->type->service) {
-		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL && state_takes(qp->attr.state, response))
-			qp->tp->counters.unagreed++;
-		if (info->service == WIRE_SERVICE_EXT && qp->ext == NULL)
-			return BASE_DROP_UNSUPPORTED;
 		if (info->service != WIRE_SERVICE_EXT)
 			return BASE_DROP_QP_TYPE;
+		if (!agreed(qp, pkt->opcode)) {
+			qp->tp->counters.unagreed += state_takes(qp->attr.state, response);
+			return BASE_DROP_UNSUPPORTED;
+		}
 	}
 	if (response ? qp->type->send == NULL : qp->type->rx == NULL)
 		return BASE_DROP_QP_TYPE;

@@ -127,6 +127,8 @@ struct tp_counters {
 	uint64_t reordered;       /* packets that came before their turn and were kept */
 	uint64_t probes;          /* copies sent to learn whether a path works again */
 	uint64_t sacks_sent, sacks_received; /* packets; each tells of one request packet or more */
+	uint64_t merged_sent, merged_received; /* packets of several messages */
+	uint64_t merged_messages; /* in those that were sent, repeated ones too */
 	uint64_t moves;           /* of queue pairs without TP_EXT_SACK to another UDP source port */
 	uint64_t unagreed;        /* packets of TP_EXT_SACK at a queue pair without it, or the other way round */
 	uint64_t marked;          /* packets that came with ECN "congestion experienced" */
@@ -275,6 +277,15 @@ enum tp_ext_flag {
 	/* Selective repeat, and packets sprayed over several UDP source ports. Up to 255 packets are kept before their turn,
 	 * whatever reorder_pkts is, and reorder_ns is the least time that a READ answer may be missing. */
 	TP_EXT_SACK = 1 << 0,
+	/* With it: several short messages in one packet. */
+	TP_EXT_MERGE = 1 << 1,
+};
+
+/* Which messages go together, where TP_EXT_MERGE is agreed to. */
+struct tp_merge_config {
+	uint32_t max_bytes;       /* SENDs and WRITEs up to so long; 0: none, but the peer's are taken */
+	uint32_t wait_ns;         /* how long one may wait for more, while others are on their way; a tick of the wheel longer. 0:
+				   * only what is posted already goes together */
 };
 
 /* Attribute mask bits of tp_qp_modify(); numbers of enum ibv_qp_attr_mask but for the last. */
@@ -298,7 +309,7 @@ enum tp_qp_mask {
 	TP_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	TP_QP_CAP = 1 << 19,
 	TP_QP_DEST_QPN = 1 << 20,
-	TP_QP_EXT = 1 << 30,      /* ext, sched and cc; optional to RTR */
+	TP_QP_EXT = 1 << 30,      /* ext, sched, cc and merge; optional to RTR */
 };
 
 struct tp_qp_attr {
@@ -322,6 +333,7 @@ struct tp_qp_attr {
 	const struct path_sched_config *sched;
 	/* How much may be on its way: checked, and there as long. NULL: the window that go-back-N has too. */
 	const struct cc_config *cc;
+	struct tp_merge_config merge;
 	/* More address vectors between the same two devices, from other ports and addresses (planes) and of av's IP version,
 	 * TP_MAX_PLANES - 1 at most; copied. Entropy value i takes plane i modulo (1 + n_planes), av being plane 0. What
 	 * their links point to has to stay until the queue pair is reset or destroyed. Not in what tp_qp_query() gives. */

@@ -17,6 +17,7 @@ int tp_ext_init(struct tp_qp *qp)
 		return -ENOMEM;
 	qp->ext_memory->qp = qp;
 	base_timer_init(&qp->ext_memory->timer, tp_rto_fired, qp->ext_memory);
+	base_timer_init(&qp->ext_memory->merge_timer, tp_merge_fired, qp->ext_memory);
 	return 0;
 }
 
@@ -56,6 +57,9 @@ void tp_ext_start(struct tp_qp *qp)
 	for (uint32_t i = 0; i < TP_SACK_REPLAYS; i++)
 		x->replay[i].queued = false;
 	qp->ext = x;
+	x->merge = (qp->attr.ext & TP_EXT_MERGE) != 0 ? qp->attr.merge : (struct tp_merge_config){0};
+	x->merge_n = 0;
+	x->merge_due_ns = 0;
 	x->cc.config = NULL;
 	x->senders = 0;
 	if (qp->attr.cc != NULL)
@@ -101,6 +105,7 @@ void tp_ext_stop(struct tp_qp *qp)
 	if (qp->ext == NULL)
 		return;
 	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	base_timer_stop(&qp->tp->wheel, &qp->ext->merge_timer);
 	tp_sack_clear(qp->ext);
 	qp->ext->n_planes = 0;
 	qp->ext = NULL;

@@ -6,7 +6,7 @@
  *
  * tp_ev.c: which entropy value (EV) a packet takes, and what is learnt of it. tp_sr.c: what is on its way, what is
  * lost, over the ring of tp_ring.c. tp_rto.c: the same by time, and answers that are missing. tp_sack.c: the
- * responder's side. tp_senders.c: how many senders are active.
+ * responder's side. tp_merge.c: several messages in a packet. tp_senders.c: how many senders are active.
  */
 #ifndef TP_EXT_H
 #define TP_EXT_H
@@ -57,6 +57,7 @@ struct tp_echo {
 	uint64_t came_ns;
 	uint32_t psn;
 	uint16_t udp_sport;
+	uint8_t n_psn;           /* messages in it */
 	uint8_t plane;
 	bool marked;
 };
@@ -81,6 +82,10 @@ struct tp_ext {
 	uint64_t slow_until_ns;
 
 	/* requester */
+	struct tp_merge_config merge; /* of the agreement; nothing is merged without */
+	uint32_t merge_n;        /* work requests that the next packet has; below two: it is none of tp_merge.c */
+	uint64_t merge_due_ns;   /* they wait for more till then; 0: they do not */
+	struct base_timer merge_timer;
 	struct cc cc;            /* its config is NULL without one */
 	uint8_t senders;         /* that are active at the responder, as it told lately; 0: not told */
 	struct tp_sr_pkt pkt[TP_SR_RING];
@@ -184,6 +189,19 @@ static inline bool tp_sr_is(struct tp_ext *x, uint32_t psn, enum tp_sr_state sta
 
 	return e->state == state && e->psn == psn;
 }
+
+/* tp_merge.c */
+/* Before the work request at snd is begun: settles tp_ext.merge_n. true: what is posted waits for more. */
+bool tp_merge_waits(struct tp_qp *qp);
+void tp_merge_fired(struct base_timer *timer, void *arg, uint64_t now_ns);
+/* Sends up to n messages from wr on in one packet. How many went; 1: none did, but the first can be sent alone; 0: no buffer,
+ * or its tp_swr.err tells why it cannot. */
+uint32_t tp_merge_send(struct tp_qp *qp, uint32_t wr, uint32_t n);
+/* One past the PSNs that went in the same packet as psn did. */
+uint32_t tp_merge_end(struct tp_ext *x, uint32_t psn);
+/* How many PSNs a request packet has, those of a READ's answers aside. */
+uint32_t tp_merge_psns(const struct wire_pkt *pkt);
+void tp_merge_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
 
 /* tp_rto.c */
 void tp_rto_fired(struct base_timer *timer, void *arg, uint64_t now_ns);

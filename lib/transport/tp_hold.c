@@ -186,11 +186,6 @@ bool tp_hold_request(struct tp_qp *qp, struct rte_mbuf *m)
 	return false;
 }
 
-static bool takes_requests(const struct tp_qp *qp)
-{
-	return qp->attr.state != TP_QPS_ERR && qp->attr.state != TP_QPS_RESET && !qp->resp.failed;
-}
-
 static void take_request(struct tp_hold *hold, struct rte_mbuf *m)
 {
 	tp_hold_take(hold, m);
@@ -205,7 +200,7 @@ void tp_hold_requests(struct tp_qp *qp)
 
 	if (hold->n == 0)
 		return;
-	while (takes_requests(qp)) {
+	while (tp_resp_takes(qp)) {
 		tp_hold_move(hold, qp->resp.epsn);
 		m = hold->n != 0 ? *slot(hold, hold->base) : NULL;
 		if (m == NULL)

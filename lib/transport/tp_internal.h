@@ -444,12 +444,17 @@ void tp_req_reset(struct tp_qp *qp);
 uint32_t tp_req_tx(struct tp_qp *qp, uint32_t budget, bool *more);
 /* How SEND, WRITE, READ and atomics of a connected queue pair go out: tp_type.send. */
 uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
-/* Payload [off, off + bytes) of a work request; NULL: not to be had, swr->err tells so. */
-const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes);
+/* Payload [off, off + bytes) of a work request; NULL: not to be had, its tp_swr.err tells so. */
+const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint32_t bytes);
+/* Takes the next one that is posted; false: there is none, or no room for it. */
+bool tp_req_fetch(struct tp_qp *qp);
+/* The RC opcode of a work request whose message is one packet; what the headers say of it, in its last packet or before. */
+uint8_t tp_req_whole(const struct tp_qp *qp, uint32_t wr);
+void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire_pkt *pkt);
 /* The packets of swr up to PSN psn are out. */
 void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
-/* Sends one packet again, that of psn of work request wr; a READ request asks for the answers up to `end`. What is to be
- * sent next stays. false: no buffer now, or swr->err tells why it cannot be sent. */
+/* Sends one packet again, that of psn of work request wr; a READ request asks for the answers up to `end`, and short messages
+ * go together if `end` is behind several. What is to be sent next stays. false: no buffer now, or swr->err tells why it cannot be sent. */
 bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end);
 /* Opcode of the queue pair's service that corresponds to an RC one. */
 uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);
@@ -473,6 +478,8 @@ void tp_comp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns);
 /* tp_resp.c */
 void tp_resp_reset(struct tp_qp *qp);
 void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+/* Whether it takes requests still: neither it nor the connection has failed. */
+bool tp_resp_takes(const struct tp_qp *qp);
 /* The request that is due has not come, though later ones have. */
 void tp_resp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns);
 /* Client memory could not be written after the packets from psn on were taken. */

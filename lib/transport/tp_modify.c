@@ -138,7 +138,7 @@ static bool values_ok(const struct tp_qp_attr *attr, uint32_t mask)
 
 static bool ext_ok(const struct tp_qp *qp, const struct tp_qp_attr *attr)
 {
-	if ((attr->ext & ~qp->init.ext) != 0)
+	if ((attr->ext & ~qp->init.ext) != 0 || attr->ext == TP_EXT_MERGE)
 		return false;
 	if (attr->n_planes >= TP_MAX_PLANES || (attr->n_planes != 0 && attr->planes == NULL))
 		return false;

@@ -46,7 +46,7 @@ static int init_ok(const struct tp_qp_init *init)
 		return -EINVAL;
 	if (init->reorder_pkts > TP_MAX_REORDER_PKTS)
 		return -EINVAL;
-	if ((init->ext & ~(uint32_t)TP_EXT_SACK) != 0 || (init->ext != 0 && init->type != TP_QPT_RC))
+	if ((init->ext & ~(uint32_t)(TP_EXT_SACK | TP_EXT_MERGE)) != 0 || (init->ext != 0 && init->type != TP_QPT_RC))
 		return -EINVAL;
 	return 0;
 }
@@ -216,6 +216,7 @@ static void copy_attrs(struct tp_qp_attr *to, const struct tp_qp_attr *from, uin
 	COPY(TP_QP_EXT, ext);
 	COPY(TP_QP_EXT, sched);
 	COPY(TP_QP_EXT, cc);
+	COPY(TP_QP_EXT, merge);
 #undef COPY
 	to->rq_psn &= BASE_PSN_MASK;
 	to->sq_psn &= BASE_PSN_MASK;

@@ -343,6 +343,8 @@ void tp_recovery_stop(struct tp_qp *qp)
 {
 	base_timer_stop(&qp->tp->wheel, &qp->req.ack_timer);
 	base_timer_stop(&qp->tp->wheel, &qp->req.rnr_timer);
-	if (qp->ext != NULL)
-		base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	if (qp->ext == NULL)
+		return;
+	base_timer_stop(&qp->tp->wheel, &qp->ext->timer);
+	base_timer_stop(&qp->tp->wheel, &qp->ext->merge_timer);
 }

@@ -190,7 +190,7 @@ static uint32_t n_psn(const struct tp_qp *qp, const struct tp_send_wqe *wqe, con
 	return kind_of(wqe)->local ? 0 : tp_npkts(swr->bytes, qp->mtu);
 }
 
-static bool fetch(struct tp_qp *qp)
+bool tp_req_fetch(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
@@ -250,7 +250,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 
 	if (room(qp) == 0)
 		return NULL;
-	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !fetch(qp)))
+	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !tp_req_fetch(qp)))
 		return NULL;
 	swr = tp_req_swr(qp, req->snd);
 	if (swr->err != TP_WC_SUCCESS) {
@@ -264,7 +264,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 	/* Each piece of a READ is a request of its own. */
 	if (swr->answered && req->snd_psn != swr->psn && req->rd_out >= qp->attr.max_rd_atomic)
 		return NULL;
-	return swr;
+	return tp_merge_waits(qp) ? NULL : swr;
 }
 
 /* ---- packets ---- */
@@ -307,7 +307,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
 	struct tp_req *req = &qp->req;
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, req->snd);
 	uint32_t n_payload = wqe->opcode == TP_WR_ATOMIC_WRITE ? TP_ATOMIC_BYTES : 0;
-	const uint8_t *payload = tp_req_payload(qp, swr, 0, n_payload);
+	const uint8_t *payload = tp_req_payload(qp, req->snd, 0, n_payload);
 	uint32_t off = tp_psn_dist(req->snd_psn, swr->psn) * qp->mtu;
 	struct wire_pkt *pkt;
 	struct rte_mbuf *m;
@@ -357,10 +357,26 @@ static bool wants_ack(struct tp_qp *qp, bool last)
 	return true;
 }
 
+uint8_t tp_req_whole(const struct tp_qp *qp, uint32_t wr)
+{
+	return kind_of(tp_req_wqe(qp, wr))->only;
+}
+
+void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire_pkt *pkt)
+{
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, wr);
+
+	pkt->solicited = last && kind_of(wqe)->tells_solicited && (wqe->flags & TP_SEND_SOLICITED) != 0;
+	pkt->va = wqe->remote_addr;
+	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
+	pkt->dma_bytes = tp_req_swr(qp, wr)->bytes;
+	pkt->imm = wqe->imm;
+	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
+}
+
 static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t *data, uint32_t bytes)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
-	const struct kind *kind = kind_of(wqe);
+	const struct kind *kind = kind_of(tp_req_wqe(qp, qp->req.snd));
 	uint32_t psn = qp->req.snd_psn;
 	bool first = psn == swr->psn, last = base_psn_add(psn, 1) == base_psn_add(swr->psn, swr->n_psn);
 	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, opcode_at(kind, first, last)), psn);
@@ -370,37 +386,32 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 		return false;
 	pkt = TP_PKT(m);
 	pkt->ack_req = qp->type->acknowledged && wants_ack(qp, last);
-	pkt->solicited = last && kind->tells_solicited && (wqe->flags & TP_SEND_SOLICITED) != 0;
-	pkt->va = wqe->remote_addr;
-	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
-	pkt->dma_bytes = swr->bytes;
-	pkt->imm = wqe->imm;
-	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
+	tp_req_describe(qp, qp->req.snd, last, pkt);
 	choose_path(qp, pkt, base_psn_add(psn, 1));
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
 }
 
-const uint8_t *tp_req_payload(struct tp_qp *qp, struct tp_swr *swr, uint32_t off, uint32_t bytes)
+const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint32_t bytes)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, wr);
 	const uint8_t *data = (const uint8_t *)(wqe + 1) + off;
 
 	if (bytes == 0 || (wqe->flags & TP_SEND_INLINE) != 0)
 		return data;
 	data = tp_mem_gather(qp->tp, qp, sgl_of(wqe), wqe->num_sge, off, bytes);
 	if (data == NULL)
-		swr->err = TP_WC_LOC_PROT_ERR;
+		tp_req_swr(qp, wr)->err = TP_WC_LOC_PROT_ERR;
 	return data;
 }
 
 /* Sends up to n packets of a SEND or WRITE with one read of client memory; how many were sent. */
-static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
+static uint32_t send_pieces(struct tp_qp *qp, const struct tp_swr *swr, uint32_t n)
 {
 	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu;
 	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)(swr->bytes - off));
-	const uint8_t *data = tp_req_payload(qp, swr, off, bytes);
+	const uint8_t *data = tp_req_payload(qp, qp->req.snd, off, bytes);
 	uint32_t sent = 0;
 
 	if (data == NULL)
@@ -433,6 +444,13 @@ static uint32_t do_local(struct tp_qp *qp, struct tp_swr *swr)
 	return 1;
 }
 
+/* n messages from wr on, or those of them that can be sent, in one packet. */
+static bool send_merged(struct tp_qp *qp, uint32_t wr, uint32_t n)
+{
+	n = tp_merge_send(qp, wr, n);
+	return n > 1 || (n == 1 && send_pieces(qp, tp_req_swr(qp, wr), 1) != 0);
+}
+
 uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
 	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
@@ -441,6 +459,8 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 		return do_local(qp, swr);
 	if (swr->answered)
 		return send_answered(qp, swr, tp_piece_end(swr, qp->req.snd_psn)) ? 1 : 0;
+	if (qp->ext != NULL && qp->ext->merge_n > 1)
+		return send_merged(qp, qp->req.snd, qp->ext->merge_n) ? 1 : 0;
 	n = tp_min(tp_min(left, room(qp)), tp_min(budget, TP_BURST_PKTS));
 	return send_pieces(qp, swr, n);
 }
@@ -454,7 +474,12 @@ bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end)
 
 	req->snd = wr;
 	req->snd_psn = psn;
-	sent = swr->answered ? send_answered(qp, swr, end) : send_pieces(qp, swr, 1) != 0;
+	if (swr->answered)
+		sent = send_answered(qp, swr, end);
+	else if (tp_psn_dist(end, psn) > 1)
+		sent = send_merged(qp, wr, tp_psn_dist(end, psn));
+	else
+		sent = send_pieces(qp, swr, 1) != 0;
 	req->snd = snd;
 	req->snd_psn = snd_psn;
 	req->rd_out = rd_out;

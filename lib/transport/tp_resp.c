@@ -395,14 +395,27 @@ static enum tp_verdict judge(struct tp_request *r)
 	return tp_resp_judge(r, chain, sizeof(chain) / sizeof(chain[0]));
 }
 
-void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+enum tp_verdict tp_resp_take(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
 {
 	struct tp_request r = {.qp = qp, .pkt = pkt, .payload = frame + pkt->payload_off,
 		.info = wire_opinfo(pkt->opcode)};
+	enum tp_verdict verdict = judge(&r);
 
-	if (qp->resp.failed) {
+	settle(&r, verdict);
+	return verdict;
+}
+
+bool tp_resp_takes(const struct tp_qp *qp)
+{
+	return qp->attr.state != TP_QPS_ERR && qp->attr.state != TP_QPS_RESET && !qp->resp.failed;
+}
+
+void tp_resp_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)
+{
+	if (qp->resp.failed)
 		tp_drop(qp->tp, BASE_DROP_QP_STATE);
-		return;
-	}
-	settle(&r, judge(&r));
+	else if (pkt->opcode == WIRE_RC_MERGED)
+		tp_merge_rx(qp, pkt, frame);
+	else
+		(void)tp_resp_take(qp, pkt, frame);
 }

@@ -34,6 +34,9 @@ struct tp_request {
 /* Runs a chain until a verdict other than TP_V_OK. */
 enum tp_verdict tp_resp_judge(struct tp_request *r, enum tp_verdict (*const chain[])(struct tp_request *), size_t n);
 
+/* Judges one request and does what the verdict says. */
+enum tp_verdict tp_resp_take(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);
+
 /* Annex A14: finds the shared receive queue that an XRC request names. */
 enum tp_verdict tp_xrc_check_srq(struct tp_request *r);
 /* 9.7.4.1.3: does the queue pair allow the operation. */

@@ -196,7 +196,7 @@ void tp_rto_ask(struct tp_qp *qp, bool all)
 
 /* ---- from the oldest on ---- */
 
-static void again(struct tp_qp *qp, uint32_t most)
+static void again(struct tp_qp *qp)
 {
 	const struct tp_req *req = &qp->req;
 	uint32_t psn = req->una;
@@ -210,8 +210,6 @@ static void again(struct tp_qp *qp, uint32_t most)
 
 			tp_sr_again(qp->ext, wr, psn, end, swr->answered && psn != piece_start(swr, psn));
 			psn = end;
-			if (--most == 0)
-				return;
 		}
 	}
 }
@@ -219,10 +217,10 @@ static void again(struct tp_qp *qp, uint32_t most)
 void tp_rto_all_again(struct tp_qp *qp)
 {
 	qp->ext->cum = qp->req.una;
-	again(qp, TP_SR_RING);
+	again(qp);
 }
 
 void tp_rto_first_again(struct tp_qp *qp)
 {
-	again(qp, 1);
+	tp_sr_again(qp->ext, qp->req.head, qp->req.una, tp_merge_end(qp->ext, qp->req.una), false);
 }

@@ -23,16 +23,17 @@ static bool is_marked(const struct wire_pkt *pkt)
 	return (pkt->tos & ECN_MASK) == ECN_CE;
 }
 
-static bool was_taken(const struct tp_resp *resp, uint32_t psn)
+/* All of it. */
+static bool was_taken(const struct tp_resp *resp, uint32_t psn, uint32_t n_psn)
 {
-	return base_psn_diff(psn, resp->epsn) < 0 || tp_hold_has(&resp->hold, psn);
+	return base_psn_diff(base_psn_add(psn, n_psn), resp->epsn) <= 0 || tp_hold_has(&resp->hold, psn);
 }
 
 /* Whether the sender waits for it: the end of a message, or what tells it to do otherwise. */
 static bool needed(const struct tp_qp *qp, const struct wire_pkt *pkt)
 {
 	return pkt->ack_req || qp->resp.msn != qp->ext->told_msn || is_marked(pkt) ||
-		!was_taken(&qp->resp, pkt->psn);
+		!was_taken(&qp->resp, pkt->psn, tp_merge_psns(pkt));
 }
 
 void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
@@ -55,6 +56,7 @@ void tp_sack_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 		.came_ns = qp->tp->now_ns,
 		.psn = pkt->psn,
 		.udp_sport = pkt->udp_sport,
+		.n_psn = (uint8_t)tp_merge_psns(pkt),
 		.plane = pkt->plane,
 		.marked = is_marked(pkt),
 	};
@@ -82,7 +84,7 @@ static struct wire_sack_echo tell(const struct tp_qp *qp, const struct tp_echo *
 {
 	return (struct wire_sack_echo){
 		.echo = echo->psn | (echo->marked ? WIRE_SACK_MARKED : 0) |
-			(was_taken(&qp->resp, echo->psn) ? 0 : WIRE_SACK_REFUSED),
+			(was_taken(&qp->resp, echo->psn, echo->n_psn) ? 0 : WIRE_SACK_REFUSED),
 		.udp_sport = echo->udp_sport,
 		.wait = wire_sack_wait(qp->tp->now_ns - echo->came_ns),
 	};

@@ -32,7 +32,7 @@ static bool send_datagram(struct tp_qp *qp, struct tp_swr *swr)
 		swr->err = TP_WC_LOC_QP_OP_ERR;
 		return false;
 	}
-	data = tp_req_payload(qp, swr, 0, swr->bytes);
+	data = tp_req_payload(qp, qp->req.snd, 0, swr->bytes);
 	if (data == NULL)
 		return false;
 	m = tp_pkt_begin_to(qp, av, tp_req_opcode(qp, opcode), qp->req.snd_psn);

@@ -192,6 +192,17 @@ static void write_xrceth(uint8_t *p, const struct wire_pkt *pkt)
 	put32(p, pkt->xrceth);
 }
 
+/* Behind the count three bytes are zero. */
+static void parse_mergeth(const uint8_t *p, struct wire_pkt *pkt)
+{
+	pkt->merged = p[0];
+}
+
+static void write_mergeth(uint8_t *p, const struct wire_pkt *pkt)
+{
+	put32(p, (uint32_t)pkt->merged << 24);
+}
+
 static void parse_sacketh(const uint8_t *p, struct wire_pkt *pkt)
 {
 	pkt->sack_map = get64(p);
@@ -228,10 +239,11 @@ static const struct {
 	{WIRE_HDR_IMMDT, 4, parse_immdt, write_immdt},
 	{WIRE_HDR_IETH, 4, parse_ieth, write_ieth},
 	{WIRE_HDR_SACKETH, 16, parse_sacketh, write_sacketh},
+	{WIRE_HDR_MERGETH, 4, parse_mergeth, write_mergeth},
 };
 #define N_EXT_HDRS (sizeof(ext_hdrs) / sizeof(ext_hdrs[0]))
 
-static void parse_ext_hdrs(const uint8_t *p, struct wire_pkt *pkt)
+void wire_parse_ext(const uint8_t *p, struct wire_pkt *pkt)
 {
 	unsigned int i;
 
@@ -278,7 +290,7 @@ static enum base_drop parse_transport(const uint8_t *frame, size_t end, struct w
 	if (bytes < (size_t)info->hdr_bytes + pkt->pad + WIRE_ICRC_BYTES)
 		return BASE_DROP_BTH_LENGTH;
 	pkt->hdrs = info->hdrs;
-	parse_ext_hdrs(frame + pkt->bth_off + BTH_BYTES, pkt);
+	wire_parse_ext(frame + pkt->bth_off + BTH_BYTES, pkt);
 	pkt->payload_off = (uint16_t)(pkt->bth_off + info->hdr_bytes);
 	pkt->payload_bytes = (uint16_t)(bytes - info->hdr_bytes - pkt->pad - WIRE_ICRC_BYTES);
 	return BASE_DROP_NONE;
@@ -530,12 +542,13 @@ static void write_bth(uint8_t *bth, const struct wire_pkt *pkt)
 	bth[8] = (uint8_t)(pkt->ack_req << 7 | (pkt->resv7 & 0x7f));
 }
 
-static void write_ext_hdrs(uint8_t *p, const struct wire_pkt *pkt)
+void wire_write_ext(uint8_t *p, uint8_t opcode, const struct wire_pkt *pkt)
 {
+	uint16_t hdrs = wire_opinfo(opcode)->hdrs;
 	unsigned int i;
 
 	for (i = 0; i < N_EXT_HDRS; i++) {
-		if (!(pkt->hdrs & ext_hdrs[i].hdr))
+		if (!(hdrs & ext_hdrs[i].hdr))
 			continue;
 		ext_hdrs[i].write(p, pkt);
 		p += ext_hdrs[i].bytes;
@@ -565,7 +578,7 @@ void wire_write(uint8_t *out, const struct wire_l2l3 *net, struct wire_pkt *pkt)
 	p += UDP_BYTES;
 	pkt->bth_off = (uint16_t)(p - out);
 	write_bth(p, pkt);
-	write_ext_hdrs(p + BTH_BYTES, pkt);
+	wire_write_ext(p + BTH_BYTES, pkt->opcode, pkt);
 	pkt->payload_off = (uint16_t)(pkt->bth_off + info->hdr_bytes);
 	pkt->frame_bytes = (uint16_t)(pkt->l4_off + l4_bytes);
 }

@@ -100,7 +100,10 @@ struct wire_pkt {
 	uint16_t ip_id;          /* IPv4 identification */
 	uint16_t ip_frag;        /* IPv4 flags and fragment offset, as 16 bits */
 	uint16_t udp_csum;       /* as received */
-	uint8_t sack_more;       /* SACKETH: packets that the payload tells of (wire_sack.h) */
+	union {
+		uint8_t sack_more; /* SACKETH: packets that the payload tells of (wire_sack.h) */
+		uint8_t merged;  /* MERGETH: messages in the payload (wire_merge.h) */
+	};
 	uint8_t plane;           /* the transport's: which address vector of the queue pair; not on the wire */
 };
 
@@ -136,6 +139,10 @@ size_t wire_hdr_bytes(const struct wire_pkt *pkt);
  * tos, ttl, udp_sport, ip_id, ip_frag (0x4000 = DF), udp_csum; its offsets and frame_bytes are set here.
  * Payload, pad and ICRC are the caller's: see wire_seal(). */
 void wire_write(uint8_t *out, const struct wire_l2l3 *net, struct wire_pkt *pkt);
+
+/* The extended headers alone: reads those of pkt->hdrs, lays out those of `opcode`. */
+void wire_parse_ext(const uint8_t *p, struct wire_pkt *pkt);
+void wire_write_ext(uint8_t *p, uint8_t opcode, const struct wire_pkt *pkt);
 
 /* Zeroes the pad bytes behind the payload and stores the ICRC; frame is contiguous and has room for
  * pkt->frame_bytes. */

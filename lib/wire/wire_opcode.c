@@ -13,6 +13,7 @@
 #define IETH       4
 #define XRCETH     4
 #define SACKETH    16
+#define MERGETH    4
 
 #define S WIRE_OP_START
 #define M WIRE_OP_MIDDLE
@@ -127,6 +128,7 @@ static const struct wire_opinfo table[256] = {
 	XRC_ROWS,
 
 	ROW(0xc0, "RC_SACK", EXT, WIRE_HDR_AETH | WIRE_HDR_SACKETH, AETH + SACKETH, S | E | RESP),
+	ROW(0xc1, "RC_MERGED", EXT, WIRE_HDR_MERGETH, MERGETH, S | E | P),
 };
 
 const struct wire_opinfo *wire_opinfo(uint8_t opcode)

@@ -46,6 +46,7 @@ enum wire_opcode {
 	WIRE_XRC_ACK = 0xb1,
 	WIRE_XRC_SEND_ONLY_INV = 0xb7,
 	WIRE_RC_SACK = 0xc0,
+	WIRE_RC_MERGED = 0xc1,
 };
 
 /* Transport service: the upper three bits of an opcode. */
@@ -75,6 +76,7 @@ enum wire_hdr {
 	WIRE_HDR_IETH = 1 << 8,
 	WIRE_HDR_XRCETH = 1 << 9,
 	WIRE_HDR_SACKETH = 1 << 10, /* ours: docs/wire.md */
+	WIRE_HDR_MERGETH = 1 << 11, /* ours too */
 };
 
 /* Of the word wire_pkt.sack_echo: flags, and the PSN of the packet that the acknowledgement answers. */

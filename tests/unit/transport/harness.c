@@ -381,7 +381,8 @@ void hx_attr(struct hx_world *w, int side, uint32_t i, struct tp_qp_attr *attr)
 		.max_dest_rd_atomic = or_default(o->dest_rd_atomic, 4),
 		.port = 1,
 		.av = {.l3_version = o->l3_version, .ttl = 64, .udp_sport = 0xc123, .channel = w->side[side].qps[i].channel},
-		.ext = o->ext ? TP_EXT_SACK : 0,
+		.ext = o->ext ? TP_EXT_SACK | (o->merge.max_bytes != 0 ? TP_EXT_MERGE : 0) : 0,
+		.merge = o->merge,
 		.sched = &w->sched,
 		.cc = w->o.cc,
 	};
@@ -478,7 +479,7 @@ static void make_qp(struct hx_side *s, struct hx_qp *q)
 		.sq_sig_all = !s->w->o.sig_none,
 		.reorder_pkts = s->w->o.reorder,
 		.reorder_ns = s->w->o.reorder_ns != 0 ? s->w->o.reorder_ns : 10 * LATENCY_NS,
-		.ext = s->w->o.ext || s->w->o.ext_unagreed ? TP_EXT_SACK : 0,
+		.ext = s->w->o.ext || s->w->o.ext_unagreed ? TP_EXT_SACK | TP_EXT_MERGE : 0,
 		.send_cq = &s->send_cq,
 		.recv_cq = &s->recv_cq,
 		.srq = s->w->o.type != TP_QPT_XRC_INI ? s->srq.srq : NULL,

@@ -64,6 +64,7 @@ struct hx_options {
 	uint32_t n_qps;             /* 0: 1 */
 	uint64_t latency_ns;        /* one way; 0: 10 us */
 	bool ext;                   /* both sides agree to TP_EXT_SACK */
+	struct tp_merge_config merge; /* with ext; max_bytes not 0: both agree to TP_EXT_MERGE */
 	bool ext_unagreed;          /* both have room for it, but do not agree */
 	uint8_t n_evs;              /* 0: 64 */
 	uint8_t n_planes;           /* beyond the first */

@@ -2,8 +2,8 @@
 /*
  * Random operations both ways over a wire that loses, repeats, delays and damages frames, by seed. Whatever
  * the wire does: every completion once, in order and successful, every byte right, every atomic done once.
- * A failing seed is printed; `test_tp_lossy SEED [COUNT]` runs that one, or COUNT from it on. All of it twice: as the
- * specification has it, and with selective repeat over paths of different delays.
+ * A failing seed is printed; `test_tp_lossy SEED [COUNT]` runs that one, or COUNT from it on. All of it three times: as the
+ * specification has it, with selective repeat over paths of different delays, and with short messages merged too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct run {
 
 static uint64_t first_seed = 1, n_seeds = N_SEEDS;
 static uint64_t running_seed;
-static bool running_ext;
+static bool running_ext, running_merge;
 static struct tp_counters total;   /* shows that the faults were there */
 
 static uint32_t slot_of(const struct run *r, uint32_t qp, uint32_t i)
@@ -201,6 +201,7 @@ static void add_up(const struct hx_world *w)
 		total.duplicates += c->duplicates;
 		total.reordered += c->reordered;
 		total.probes += c->probes;
+		total.merged_messages += c->merged_messages;
 		total.drops[BASE_DROP_ACK_WINDOW] += c->drops[BASE_DROP_ACK_WINDOW];
 	}
 }
@@ -220,6 +221,8 @@ static void add_paths(struct hx_options *o, uint64_t seed)
 	o->held = seed % 8 == 0 ? 20 : 0;
 	/* A lost connection by right: so many in a row. */
 	o->timeout = 10;
+	if (running_merge)
+		o->merge = (struct tp_merge_config){seed % 4 == 3 ? 4096 : 200, seed % 3 == 0 ? 20000 : 0};
 }
 
 static void run_seed(uint64_t seed)
@@ -251,6 +254,8 @@ static void run_seed(uint64_t seed)
 	/* Few long messages, which are read in pieces, or many short ones. */
 	r->n_ops = seed % 3 == 0 ? N_OPS / 3 : N_OPS;
 	r->max_bytes = AREA_BYTES / (r->n_ops * o.n_qps);
+	if (running_merge && seed % 4 != 0)
+		r->max_bytes = 150;
 	r->w = hx_new(&o);
 	for (int side = 0; side < 2; side++)
 		hx_fill(r->w->side[side].mem, SRC_BYTES, (uint32_t)seed * 2 + (uint32_t)side);
@@ -299,11 +304,20 @@ static void test_seeds_sr(void **state)
 	assert_int_not_equal(total.probes, 0);
 }
 
+static void test_seeds_merged(void **state)
+{
+	running_merge = true;
+	test_seeds_sr(state);
+	running_merge = false;
+	if (n_seeds >= N_SEEDS)
+		assert_true(total.merged_messages > n_seeds * N_OPS);
+}
+
 static int tell_seed(void **state)
 {
 	(void)state;
 	if (running_seed != 0)
-		print_message("failed with seed %llu%s\n", (unsigned long long)running_seed, running_ext ? ", selective repeat" : "");
+		print_message("failed with seed %llu%s\n", (unsigned long long)running_seed, running_merge ? ", merged" : running_ext ? ", selective repeat" : "");
 	return 0;
 }
 
@@ -312,6 +326,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_seeds, tell_seed),
 		cmocka_unit_test_teardown(test_seeds_sr, tell_seed),
+		cmocka_unit_test_teardown(test_seeds_merged, tell_seed),
 	};
 
 	if (argc > 1) {

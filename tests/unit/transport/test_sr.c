@@ -467,7 +467,7 @@ static void test_attributes(void **state)
 	assert_int_equal(hx_to_state(w, q, TP_QPS_INIT), 0);
 	hx_attr(w, 0, 0, &attr);
 	attr.state = TP_QPS_RTR;
-	attr.ext = 2;
+	attr.ext = 4;
 	assert_int_equal(tp_qp_modify(w->side[0].tp, q->qp, &attr, mask, 0), -EINVAL);
 	attr.ext = TP_EXT_SACK;
 	w->sched.n_evs = 65;
@@ -498,7 +498,7 @@ static void test_no_room(void **state)
 	(void)state;
 	assert_int_equal(tp_qp_create(w->side[0].tp, &init, &qp, &qpn), -EINVAL);
 	init.type = TP_QPT_RC;
-	init.ext = 2;
+	init.ext = 4;
 	assert_int_equal(tp_qp_create(w->side[0].tp, &init, &qp, &qpn), -EINVAL);
 	hx_free(w);
 }
