@@ -5,6 +5,7 @@
 
 #include "wire_cm.h"
 #include "wire_icrc.h"
+#include "wire_merge.h"
 #include "wire_sack.h"
 #include "wire_opcode.h"
 
@@ -89,6 +90,30 @@ static void describe_sack_more(struct emit *e, const uint8_t *payload, uint32_t 
 	emit_str(e, "sack_echoes", text);
 }
 
+/* The messages of an RC_MERGED: opcode, bytes of payload, and address and key where it has them. */
+static void describe_merged(struct emit *e, const uint8_t *frame, const struct wire_pkt *pkt)
+{
+	char text[WIRE_MERGE_MOST * 96] = "";
+	struct wire_pkt part;
+	size_t at = 0;
+
+	if (!wire_merge_ok(frame, pkt)) {
+		emit_str(e, "messages", "malformed");
+		return;
+	}
+	wire_merge_first(frame, pkt, &part);
+	for (uint32_t i = 0; i < pkt->merged; i++) {
+		if (i != 0)
+			wire_merge_next(frame, &part);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s:%u", i != 0 ? " " : "",
+			wire_opinfo(part.opcode)->name, part.payload_bytes);
+		if ((part.hdrs & WIRE_HDR_RETH) != 0)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, ":0x%016llx:0x%08x",
+				(unsigned long long)part.va, part.rkey);
+	}
+	emit_str(e, "messages", text);
+}
+
 static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
 {
 	if ((pkt->hdrs & WIRE_HDR_XRCETH) != 0)
@@ -119,6 +144,8 @@ static void describe_ext_hdrs(struct emit *e, const struct wire_pkt *pkt)
 		emit_hex(e, "inv_rkey", pkt->rkey, 8);
 	if ((pkt->hdrs & WIRE_HDR_SACKETH) != 0)
 		describe_sack(e, pkt);
+	if ((pkt->hdrs & WIRE_HDR_MERGETH) != 0)
+		emit_num(e, "merged", pkt->merged);
 }
 
 /* P_Key, MigReq and the reserved bits are nearly always the same: text shows them when they are not. */
@@ -176,6 +203,8 @@ static enum base_drop describe_roce(struct emit *e, const struct link_frame *fra
 		emit_num(e, "payload_bytes", pkt->payload_bytes);
 		if (pkt->opcode == WIRE_RC_SACK && frame->bytes >= payload_end)
 			describe_sack_more(e, frame->data + pkt->payload_off, pkt->payload_bytes, pkt->sack_more);
+		if (pkt->opcode == WIRE_RC_MERGED && frame->bytes >= payload_end)
+			describe_merged(e, frame->data, pkt);
 		if (e->json || pkt->pad)
 			emit_num(e, "pad", pkt->pad);
 		if ((pkt->hdrs & WIRE_HDR_DETH) != 0 && pkt->dqpn == WIRE_GSI_QPN &&

@@ -94,7 +94,7 @@ struct config_peers {
 	struct config_scheduler scheduler; /* not given: as for all */
 	uint32_t evs;                      /* 0: as for all */
 	uint32_t planes;
-	bool without_cm;
+	bool without_cm, merge;
 };
 
 /* A traffic class of all ports: docs/channels.md. */
@@ -140,6 +140,7 @@ struct config_multipath {
 		struct config_scheduler scheduler;
 		uint32_t evs;
 	} plain;
+	uint32_t merge_bytes, merge_wait_us;
 	uint32_t evs, base_rtt_us, flowlet_gap_us, losses_dead, probe_us, freeze_us;
 	uint32_t min_rto_us;
 	uint32_t max_held;                 /* 0: a quarter of the ports' buffers */

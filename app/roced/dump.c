@@ -30,6 +30,8 @@ static void dump_tp(uint32_t index, const struct tp_counters *c)
 	log_line(LOG_NOTICE, "transport %u: sacks_sent %" PRIu64 " sacks_received %" PRIu64 " probes %" PRIu64
 		" unagreed %" PRIu64 " marked %" PRIu64 " cnps_sent %" PRIu64 " cnps_received %" PRIu64, index, c->sacks_sent,
 		c->sacks_received, c->probes, c->unagreed, c->marked, c->cnps_sent, c->cnps_received);
+	log_line(LOG_NOTICE, "transport %u: merged_sent %" PRIu64 " merged_messages %" PRIu64 " merged_received %" PRIu64, index,
+		c->merged_sent, c->merged_messages, c->merged_received);
 	dump_drops("transport", index, c->drops);
 }
 

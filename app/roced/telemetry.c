@@ -98,6 +98,9 @@ static void find_counters(const struct roced *roced)
 	ADD(c, seq_naks_received);
 	ADD(c, other_naks_sent);
 	ADD(c, reordered);
+	ADD(c, merged_sent);
+	ADD(c, merged_received);
+	ADD(c, merged_messages);
 	ADD(c, sacks_sent);
 	ADD(c, sacks_received);
 	ADD(c, probes);

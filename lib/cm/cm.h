@@ -101,8 +101,9 @@ enum cm_state {
 struct cm;
 struct cm_id;
 
-#define CM_EXT_SACK 0x01u /* selective repeat and spraying: docs/wire.md */
-#define CM_EXT_ALL  CM_EXT_SACK
+#define CM_EXT_SACK  0x01u /* selective repeat and spraying: docs/wire.md */
+#define CM_EXT_MERGE 0x02u /* with it: several short messages in a packet */
+#define CM_EXT_ALL   (CM_EXT_SACK | CM_EXT_MERGE)
 
 /* What one side can do beyond the specification, offered in REQ and taken in REP (docs/wire.md). flags 0: nothing. */
 struct cm_ext {

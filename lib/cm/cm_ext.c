@@ -38,6 +38,9 @@ struct cm_ext cm_ext_common(const struct cm_ext *own, const struct cm_ext *peer)
 	/* Who keeps less than is sent would lose what it cannot keep, again and again. */
 	if (peer->psn_ring != own->psn_ring)
 		both.flags = 0;
+	/* The others are worth nothing without. */
+	if ((both.flags & CM_EXT_SACK) == 0)
+		both.flags = 0;
 	if (both.flags == 0)
 		return (struct cm_ext){0};
 	both.planes = own->planes < peer->planes ? own->planes : peer->planes;

@@ -10,6 +10,7 @@
 
 #define WIRE_CM_EXT_BYTES 16
 #define WIRE_CM_EXT_SACK  0x01 /* flag: selective repeat, and packets sprayed over UDP source ports */
+#define WIRE_CM_EXT_MERGE 0x02 /* flag: several short messages in a packet */
 
 struct wire_cm_ext {
 	uint8_t flags;

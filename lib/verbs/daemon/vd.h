@@ -72,6 +72,7 @@ struct vd_peers {
 	bool without_cm;                   /* all do it on connections made without CM */
 	uint32_t max_planes;               /* of a device, used towards them beyond its own port */
 	struct path_sched_config sched;    /* as in struct vd_multipath, for them */
+	struct tp_merge_config merge;      /* the same */
 };
 
 /* Selective repeat and spraying over several paths, with peers that do so too: docs/multipath.md. */
@@ -80,6 +81,7 @@ struct vd_multipath {
 	uint32_t n_peers;
 	struct vd_peers peers[VD_MAX_PEERS];
 	struct path_sched_config sched;    /* checked, without keep_order; n_evs 0: the default */
+	struct tp_merge_config merge;      /* max_bytes 0: nothing is merged, and the peer is not to do it */
 };
 
 struct vd_limits {                         /* 0: the default */

@@ -570,12 +570,18 @@ void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offs
 int vd_qp_by_number(const struct vd_session *session, uint32_t qpn, struct vd_qp **qp);
 
 /* ---- vd_multipath.c ---- */
+struct vd_agreement {
+	uint32_t ext;             /* set of enum tp_ext_flag */
+	uint32_t n_planes;
+	const struct path_sched_config *sched; /* as in tp_qp_attr, as the next one */
+	struct tp_merge_config merge;
+	bool by_cm;               /* by the connection manager, not by the list */
+};
+
 /* Whether such queue pairs may do more than the specification. */
 bool vd_multipath_may(const struct vd_device *device, enum tp_qp_type type);
-/* What the peer of that queue pair, which may do more and goes to RTR, has agreed to: set of enum tp_ext_flag, how many
- * planes it has, and how paths are chosen towards it: for tp_qp_attr.sched. */
-uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes,
-	const struct path_sched_config **sched, bool *by_cm);
+/* What the peer of that queue pair, which may do more and goes to RTR, has agreed to; ext 0: nothing. */
+struct vd_agreement vd_multipath_agreed(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn);
 /* A queue pair does it now, by the connection manager or by the list. */
 void vd_multipath_count(struct vd *vd, bool by_cm);
 /* The peer will not hear that we agree: back to what the specification has. */

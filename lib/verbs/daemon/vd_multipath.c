@@ -35,6 +35,11 @@ static const struct vd_peers *find_peers(const struct vd *vd, const struct wire_
 	return best;
 }
 
+static const struct tp_merge_config *merge_for(const struct vd *vd, const struct vd_peers *peers)
+{
+	return peers != NULL ? &peers->merge : &vd->multipath.merge;
+}
+
 struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr *dst)
 {
 	const struct vd_peers *peers;
@@ -48,7 +53,11 @@ struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr 
 	n_planes = vd->devices[qp->session->device].n_planes;
 	if (peers != NULL && peers->max_planes < n_planes)
 		n_planes = peers->max_planes;
-	return (struct cm_ext){.flags = CM_EXT_SACK, .psn_ring = TP_EXT_PSN_RING, .planes = (uint8_t)n_planes};
+	return (struct cm_ext){
+		.flags = (uint8_t)(CM_EXT_SACK | (merge_for(vd, peers)->max_bytes != 0 ? CM_EXT_MERGE : 0)),
+		.psn_ring = TP_EXT_PSN_RING,
+		.planes = (uint8_t)n_planes,
+	};
 }
 
 /* ---- who has agreed ---- */
@@ -90,31 +99,39 @@ static const struct path_sched_config *sched_for(const struct vd *vd, const stru
 	return sched->n_evs != 0 ? sched : NULL;
 }
 
-uint32_t vd_multipath_ext(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn, uint32_t *n_planes,
-	const struct path_sched_config **sched, bool *by_cm)
+static uint32_t flags_of(uint8_t cm_flags)
+{
+	return TP_EXT_SACK | ((cm_flags & CM_EXT_MERGE) != 0 ? TP_EXT_MERGE : 0);
+}
+
+struct vd_agreement vd_multipath_agreed(const struct vd_qp *qp, const struct vc_av *av, uint32_t dest_qpn)
 {
 	struct vd *vd = qp->session->vd;
+	struct vd_agreement agreed = {0};
 	const struct vd_peers *peers;
 	const struct vd_cm_id *id;
 	struct wire_addr src, dst;
 	struct cm_ext offer;
+	uint8_t both;
 
 	if (vd_av_check(&vd->devices[qp->session->device], av, &src, &dst) != 0)
-		return 0;
+		return agreed;
 	peers = find_peers(vd, &dst);
-	*sched = sched_for(vd, peers);
+	agreed.sched = sched_for(vd, peers);
+	agreed.merge = *merge_for(vd, peers);
 	offer = vd_multipath_offer(qp, &dst);
 	id = find_connection(qp, dest_qpn, &src, &dst);
-	if (id != NULL && (id->qp.ext.flags & offer.flags) != 0 && id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
-		*by_cm = true;
-		*n_planes = id->qp.ext.planes < offer.planes ? id->qp.ext.planes : offer.planes;
-		return TP_EXT_SACK;
+	both = id != NULL ? id->qp.ext.flags & offer.flags : 0;
+	if ((both & CM_EXT_SACK) != 0 && id->qp.ext.psn_ring == TP_EXT_PSN_RING) {
+		agreed.by_cm = true;
+		agreed.n_planes = id->qp.ext.planes < offer.planes ? id->qp.ext.planes : offer.planes;
+		agreed.ext = flags_of(both);
+	} else if (id == NULL && peers != NULL && peers->without_cm) {
+		/* Who is listed has as many as we have, uses as many, and merges if we do. */
+		agreed.n_planes = peers->max_planes;
+		agreed.ext = flags_of(agreed.merge.max_bytes != 0 ? CM_EXT_MERGE : 0);
 	}
-	if (id != NULL || peers == NULL || !peers->without_cm)
-		return 0;
-	/* Who is listed has as many as we have, and uses as many. */
-	*n_planes = peers->max_planes;
-	return TP_EXT_SACK;
+	return agreed;
 }
 
 void vd_multipath_count(struct vd *vd, bool by_cm)

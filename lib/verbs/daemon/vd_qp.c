@@ -186,7 +186,7 @@ static int create_at_worker(struct vd_qp *qp, uint32_t sq_sig_all)
 		.sq_sig_all = sq_sig_all != 0,
 		.reorder_pkts = device->reorder_pkts,
 		.reorder_ns = device->reorder_ns,
-		.ext = qp->may_ext ? TP_EXT_SACK : 0,
+		.ext = qp->may_ext ? TP_EXT_SACK | TP_EXT_MERGE : 0,
 		.srq = qp->srq != NULL ? qp->srq->tp_srq : NULL,
 		.send_cq = qp->send_cq,
 		.recv_cq = qp->recv_cq,
@@ -413,13 +413,16 @@ static uint32_t of_other_half(enum tp_qp_type type)
 static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call, struct tp_av *planes,
 	void **links, bool *by_cm)
 {
-	uint32_t n_planes = 0;
+	const struct vd_agreement agreed = vd_multipath_agreed(qp, &attr->av, call->attr.dest_qpn);
 
-	call->attr.ext = vd_multipath_ext(qp, &attr->av, call->attr.dest_qpn, &n_planes, &call->attr.sched, by_cm);
-	if (call->attr.ext == 0)
+	if (agreed.ext == 0)
 		return;
+	*by_cm = agreed.by_cm;
 	call->mask |= TP_QP_EXT;
-	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, n_planes, planes, links);
+	call->attr.ext = agreed.ext;
+	call->attr.sched = agreed.sched;
+	call->attr.merge = agreed.merge;
+	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, agreed.n_planes, planes, links);
 	call->attr.planes = planes;
 }
 

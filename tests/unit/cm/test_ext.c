@@ -85,6 +85,8 @@ static void test_no_agreement(void **state)
 	} cases[] = {
 		{{0}, {0}},
 		{{.flags = CM_EXT_SACK, .psn_ring = RING}, {0}},
+		{{.flags = CM_EXT_SACK, .psn_ring = RING}, {.flags = CM_EXT_MERGE, .psn_ring = RING}},
+		{{.flags = CM_EXT_MERGE, .psn_ring = RING}, {.flags = CM_EXT_MERGE, .psn_ring = RING}},
 		{{0}, {.flags = CM_EXT_SACK, .psn_ring = RING}},
 		{{.flags = CM_EXT_SACK, .psn_ring = RING}, {.flags = CM_EXT_SACK, .psn_ring = RING / 2}},
 		{{.flags = CM_EXT_SACK, .psn_ring = RING / 2}, {.flags = CM_EXT_SACK, .psn_ring = RING}},
@@ -99,6 +101,25 @@ static void test_no_agreement(void **state)
 		assert_int_equal(pb.ext.flags, 0);
 		assert_not_shown();
 	}
+}
+
+/* What one has and the other has not is left out. */
+static void test_what_both_have(void **state)
+{
+	struct cm_ext more = offer, less = offer;
+	struct cm_qp_params pa, pb;
+
+	(void)state;
+	more.flags |= CM_EXT_MERGE;
+	connect_with(more, less, &pa, &pb);
+	assert_int_equal(pa.ext.flags, CM_EXT_SACK);
+	assert_int_equal(pb.ext.flags, CM_EXT_SACK);
+	connect_with(less, more, &pa, &pb);
+	assert_int_equal(pa.ext.flags, CM_EXT_SACK);
+	assert_int_equal(pb.ext.flags, CM_EXT_SACK);
+	connect_with(more, more, &pa, &pb);
+	assert_int_equal(pa.ext.flags, CM_EXT_SACK | CM_EXT_MERGE);
+	assert_int_equal(pb.ext.flags, CM_EXT_SACK | CM_EXT_MERGE);
 }
 
 /* Of planes there are as many as both have. */
@@ -295,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(both_agree),
 		TEST(no_agreement),
+		TEST(what_both_have),
 		TEST(lesser_number_of_planes),
 		TEST(nothing_without_offer),
 		TEST(no_room),

@@ -103,6 +103,17 @@ class Captures(unittest.TestCase):
         text = (pathlib.Path(VECTORS).parents[2] / "docs" / "decode.md").read_text()
         self.assertEqual([key for key in record if "`%s`" % key not in text], [])
 
+    def test_merged(self):
+        """docs/wire.md; every key is documented."""
+        messages = bytes.fromhex("0480000361626300" "0a000004112233445566778899aabbcc0000000477787980")
+        record, _ = one(ether(roce(bth(0xC1, psn=7) + bytes.fromhex("02000000") + messages)))
+        self.assertEqual((record["opcode_name"], record["merged"]), ("RC_MERGED", 2))
+        self.assertEqual(record["messages"], "RC_SEND_ONLY:3 RC_RDMA_WRITE_ONLY:4:0x1122334455667788:0x99aabbcc")
+        text = (pathlib.Path(VECTORS).parents[2] / "docs" / "decode.md").read_text()
+        self.assertEqual([key for key in record if "`%s`" % key not in text], [])
+        record, _ = one(ether(roce(bth(0xC1, psn=7) + bytes.fromhex("03000000") + messages)))
+        self.assertEqual(record["messages"], "malformed")
+
     def test_cm_flow_label_gives_the_udp_port(self):
         """Linux derives the QP's source port from the flow label of the REQ."""
         for name in ("rping.pcap", "v6_rping.pcap", "rxe-6.12/6.12_rping4.pcap"):

@@ -65,6 +65,15 @@ static uint64_t unagreed(const struct pair *p)
 	return n;
 }
 
+static uint64_t merged(const struct pair *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < WX_WORKERS; i++)
+		n += tp_counters(p->w->worker[i].tp)->merged_messages;
+	return n;
+}
+
 static void assert_zeros(const uint8_t *at, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -133,6 +142,45 @@ static void agreed(void **state)
 	assert_true(sacks(&p) >= 2);
 	assert_int_equal(unagreed(&p), 0);
 	stop(&p);
+}
+
+/* Three at once; how many of them went together. */
+static uint64_t send_three(struct pair *p)
+{
+	struct tp_sge source = {(uintptr_t)p->client.buf, 8, p->client.key}, sink = {(uintptr_t)p->server.buf, 8, p->server.key};
+	uint64_t before = merged(p);
+
+	for (int i = 0; i < 3; i++) {
+		wx_post_recv(&p->server.qp, 1, 1, &sink);
+		wx_post(&p->client.qp,
+			&(struct tp_send_wqe){.wr_id = 2, .opcode = TP_WR_SEND, .num_sge = 1, .flags = TP_SEND_SIGNALED},
+			&source, NULL);
+	}
+	wx_pump(p->w);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(wx_poll(&p->client.cq)->status, TP_WC_SUCCESS);
+		assert_int_equal(wx_poll(&p->server.cq)->status, TP_WC_SUCCESS);
+	}
+	return merged(p) - before;
+}
+
+/* Short messages are merged if the configuration says so: for all, and for those of a network. */
+static void merging(void **state)
+{
+	struct vd_multipath multipath[] = {negotiating, negotiating, listing(true, 2), listing(true, 2)};
+	const uint64_t expected[] = {0, 3, 0, 3};
+	struct pair p;
+
+	(void)state;
+	multipath[1].merge.max_bytes = multipath[2].merge.max_bytes = multipath[3].peers[0].merge.max_bytes = 100;
+	for (size_t i = 0; i < sizeof(multipath) / sizeof(multipath[0]); i++) {
+		start(&p, &multipath[i]);
+		connect_pair(&p, "welcome");
+		assert_int_equal(stats_of(&p).multipath_agreed, 2);
+		assert_int_equal(send_three(&p), expected[i]);
+		assert_int_equal(unagreed(&p), 0);
+		stop(&p);
+	}
 }
 
 static uint32_t offers, answers;
@@ -439,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agreed),
+		cmocka_unit_test(merging),
 		cmocka_unit_test(not_wanted),
 		cmocka_unit_test(foreign_client),
 		cmocka_unit_test(no_room_in_reply),
