@@ -128,6 +128,7 @@ struct sim_qp_config {
 	uint64_t reorder_ns;      /* as in tp_qp_init */
 	const struct path_sched_config *sched; /* selective: as in tp_qp_attr, like cc */
 	const struct cc_config *cc;
+	struct tp_merge_config merge; /* the same; max_bytes 0: neither end merges */
 };
 
 /* Makes a queue pair on each of two hosts, connects them and fills in ends; user and owner are taken as set

@@ -32,6 +32,13 @@ static uint32_t mask_to(enum tp_qp_type type, enum tp_qp_state state)
 	return PEER_MASK | (rc ? TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER : 0);
 }
 
+static uint32_t ext_of(const struct sim_qp_config *config)
+{
+	if (!config->selective)
+		return 0;
+	return TP_EXT_SACK | (config->merge.max_bytes != 0 ? TP_EXT_MERGE : 0);
+}
+
 static int make(struct sim_host *host, struct sim_host *peer, const struct sim_qp_config *config, struct sim_qp *qp)
 {
 	struct tp_qp_init init = {
@@ -43,7 +50,7 @@ static int make(struct sim_host *host, struct sim_host *peer, const struct sim_q
 		.max_send_sge = MAX_SGE,
 		.max_recv_sge = MAX_SGE,
 		.sq_sig_all = true,
-		.ext = config->selective ? TP_EXT_SACK : 0,
+		.ext = ext_of(config),
 		.reorder_ns = config->reorder_ns,
 		.send_cq = &qp->send_cq,
 		.recv_cq = &qp->recv_cq,
@@ -93,9 +100,10 @@ static int connect_to(struct sim_qp *qp, const struct sim_qp *peer, const struct
 		.max_rd_atomic = config->rd_atomic,
 		.max_dest_rd_atomic = config->rd_atomic,
 		.port = 1,
-		.ext = config->selective ? TP_EXT_SACK : 0,
+		.ext = ext_of(config),
 		.sched = config->sched,
 		.cc = config->cc,
+		.merge = config->merge,
 	};
 
 	fill_av(qp, &attr.av);

@@ -53,6 +53,7 @@ struct world {
 	struct end end[2];
 	uint32_t msg_bytes;
 	bool by_syscall; /* client memory by /proc/self/mem, as the daemon reaches it */
+	uint32_t ext;    /* set of enum tp_ext_flag that both ends agree to */
 	uint64_t now_ns;
 	int mem_fd;
 	struct rte_mbuf *free[N_BUFS];
@@ -239,6 +240,7 @@ static void make_end(struct world *w, uint32_t i)
 		.max_send_sge = 1,
 		.max_recv_sge = 1,
 		.max_inline_bytes = 64,
+		.ext = w->ext,
 		.send_cq = e,
 		.recv_cq = e,
 		.cookie = e};
@@ -283,19 +285,24 @@ static void connect_end(struct world *w, uint32_t i)
 		.max_rd_atomic = 1,
 		.max_dest_rd_atomic = 1,
 		.port = 1,
+		.ext = w->ext,
+		.merge = {.max_bytes = (w->ext & TP_EXT_MERGE) != 0 ? 256 : 0},
 		.av = {.l3_version = 4, .ttl = 64, .udp_sport = 0xc000}};
 
 	address(&attr.av.net.src, i);
 	address(&attr.av.net.dst, !i);
 	for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
+		uint32_t mask = steps[s].mask | TP_QP_STATE;
+
 		attr.state = steps[s].state;
-		if (tp_qp_modify(w->end[i].tp, w->end[i].qp, &attr, steps[s].mask | TP_QP_STATE,
-			    w->now_ns) != 0)
+		if (attr.state == TP_QPS_RTR && w->ext != 0)
+			mask |= TP_QP_EXT;
+		if (tp_qp_modify(w->end[i].tp, w->end[i].qp, &attr, mask, w->now_ns) != 0)
 			die("cannot connect the queue pairs");
 	}
 }
 
-static struct world *make_world(uint32_t msg_bytes, bool by_syscall)
+static struct world *make_world(uint32_t msg_bytes, bool by_syscall, uint32_t ext)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -303,6 +310,7 @@ static struct world *make_world(uint32_t msg_bytes, bool by_syscall)
 		die("no memory");
 	w->msg_bytes = msg_bytes;
 	w->by_syscall = by_syscall;
+	w->ext = ext;
 	w->now_ns = 1000000;
 	w->mem_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	if (w->mem_fd < 0)
@@ -416,9 +424,9 @@ static double median(const struct round *r, uint32_t n, size_t offset)
 	return v[n / 2];
 }
 
-static void run(const struct options *o, const char *name, uint32_t msg_bytes, bool by_syscall)
+static void run(const struct options *o, const char *name, uint32_t msg_bytes, bool by_syscall, uint32_t ext)
 {
-	struct world *w = make_world(msg_bytes, by_syscall);
+	struct world *w = make_world(msg_bytes, by_syscall, ext);
 	struct round rounds[MAX_ROUNDS];
 	double requester, responder, base;
 
@@ -474,8 +482,12 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
-	run(&o, "write_4k", 4096, false);
-	run(&o, "write_4k_syscall", 4096, true);
-	run(&o, "write_8b", 8, false);
+	run(&o, "write_4k", 4096, false, 0);
+	run(&o, "write_4k_syscall", 4096, true, 0);
+	run(&o, "write_8b", 8, false, 0);
+	run(&o, "write_8b_sack", 8, false, TP_EXT_SACK);
+	run(&o, "write_8b_merged", 8, false, TP_EXT_SACK | TP_EXT_MERGE);
+	run(&o, "write_256b_sack", 256, false, TP_EXT_SACK);
+	run(&o, "write_256b_merged", 256, false, TP_EXT_SACK | TP_EXT_MERGE);
 	return 0;
 }

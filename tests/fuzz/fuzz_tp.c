@@ -14,6 +14,7 @@
 #include "base_psn.h"
 #include "fuzz.h"
 #include "harness.h"
+#include "wire_merge.h"
 #include "wire_sack.h"
 
 #define MAX_STEPS     64
@@ -153,6 +154,7 @@ static struct hx_world *make_world(struct input *in)
 		.dest_rd_atomic = (flags & 128) != 0 ? HX_ZERO : 4,
 		.timeout = 4,
 		.ext = (service & 64) != 0 && (service & 3) == 0,
+		.merge = {(service & 128) != 0 ? 256 : 0, (flags & 16) != 0 ? 20000 : 0},
 		.n_evs = 8,
 		.n_paths = 4,
 	};
@@ -344,7 +346,7 @@ static uint8_t an_opcode(struct fuzz *f)
 	if (f->w->o.type == TP_QPT_UD)
 		v &= 1;
 	if (f->w->o.type == TP_QPT_RC && v >= 0xc0)
-		return WIRE_RC_SACK;
+		return v < 0xe0 ? WIRE_RC_SACK : WIRE_RC_MERGED;
 	return base[f->w->o.type] | (v & 0x1f);
 }
 
@@ -385,6 +387,36 @@ static void add_echoes(struct input *in, struct wire_pkt *pkt, uint8_t *payload)
 	}
 }
 
+/* Short messages of any opcode, mostly one that may be there; payload has MAX_PAYLOAD. Their number and bytes may be right or
+ * wrong at the end. */
+static void add_messages(struct fuzz *f, int to, struct wire_pkt *pkt, uint8_t *payload)
+{
+	static const uint8_t opcodes[8] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM, WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY,
+		WIRE_RC_WRITE_ONLY, WIRE_RC_WRITE_ONLY_IMM, WIRE_RC_READ_REQUEST, WIRE_RC_SEND_FIRST};
+	static const uint8_t data[256];
+	struct input *in = &f->in;
+	uint8_t n = (uint8_t)(take(in, 1) % 40), wrong = (uint8_t)take(in, 1);
+	uint32_t bytes = 0;
+
+	for (uint8_t i = 0; i < n; i++) {
+		struct wire_pkt part = {.opcode = opcodes[take(in, 1) & 7]};
+
+		part.payload_bytes = part.dma_bytes = (uint8_t)a_length(in);
+		if ((part.payload_bytes & 7) == 7)
+			part.dma_bytes = a_length(in);
+		part.va = an_address(in);
+		part.rkey = a_key(f, to);
+		if (bytes + wire_merge_bytes(part.opcode, part.payload_bytes) > MAX_PAYLOAD)
+			break;
+		bytes += wire_merge_put(payload + bytes, &part, data);
+	}
+	pkt->merged = (uint8_t)(n + ((wrong & 7) == 1 ? wrong >> 3 : 0));
+	pkt->payload_bytes = (uint16_t)(bytes - ((wrong & 7) == 2 && bytes > 0 ? 1 : 0));
+	pkt->pad = (uint8_t)(-pkt->payload_bytes & 3);
+	if ((wrong & 7) == 3 && bytes != 0)
+		payload[(uint32_t)wrong * 8 % bytes] ^= (uint8_t)take(in, 1);
+}
+
 /* Changes some fields of a packet; the bits of what choose which. */
 static void change(struct fuzz *f, int to, struct wire_pkt *pkt)
 {
@@ -420,6 +452,7 @@ static void change(struct fuzz *f, int to, struct wire_pkt *pkt)
 static void send_pkt(struct fuzz *f, int to, struct wire_pkt *pkt)
 {
 	static uint8_t frame[WIRE_MAX_HDR_BYTES + MAX_PAYLOAD + 8];
+	static uint8_t messages[MAX_PAYLOAD];
 	uint8_t echoes[UINT8_MAX * WIRE_SACK_ECHO_BYTES];
 	struct tp_qp_attr peer;
 
@@ -429,9 +462,13 @@ static void send_pkt(struct fuzz *f, int to, struct wire_pkt *pkt)
 	memset(frame, 0x5c, sizeof(frame));
 	memset(echoes, 0x5c, sizeof(echoes));
 	add_echoes(&f->in, pkt, echoes);
+	if (pkt->opcode == WIRE_RC_MERGED)
+		add_messages(f, to, pkt, messages);
 	wire_write(frame, &peer.av.net, pkt);
 	if (pkt->opcode == WIRE_RC_SACK)
 		memcpy(frame + pkt->payload_off, echoes, pkt->payload_bytes < sizeof(echoes) ? pkt->payload_bytes : sizeof(echoes));
+	if (pkt->opcode == WIRE_RC_MERGED)
+		memcpy(frame + pkt->payload_off, messages, pkt->payload_bytes);
 	wire_seal(frame, pkt);
 	rx(f->w, to, frame, pkt->frame_bytes);
 }

@@ -240,6 +240,7 @@ static void plan_sched(struct plan *p, uint32_t i, struct sim_qp_config *config)
 	config->selective = true;
 	config->reorder_ns = PICK(p, 0, 20000, 500000);
 	config->sched = sched;
+	config->merge = (struct tp_merge_config){(uint32_t)PICK(p, 0, 100, 4096), (uint32_t)PICK(p, 0, 0, 5000, 100000)};
 	p->n_selective++;
 	if (draw(p, 3) == 0)
 		return;
@@ -307,6 +308,7 @@ static void add_up(const struct plan *p)
 	total.tp.cut_messages += tp.cut_messages;
 	total.tp.reordered += tp.reordered;
 	total.tp.probes += tp.probes;
+	total.tp.merged_sent += tp.merged_sent;
 	total.selective += p->n_selective;
 	total.lost_fault += fabric.lost[FABRIC_LOSS_FAULT];
 	total.lost_link += fabric.lost[FABRIC_LOSS_LINK];
@@ -399,9 +401,9 @@ static void tell_totals(uint64_t n)
 		(unsigned long long)total.lost_link, (unsigned long long)total.lost_buffer,
 		(unsigned long long)total.bad_frames, (unsigned long long)total.marked,
 		(unsigned long long)total.pauses);
-	printf("     connections with selective repeat %llu: packets out of order %llu, probes %llu\n",
+	printf("     connections with selective repeat %llu: packets out of order %llu, probes %llu, of several messages %llu\n",
 		(unsigned long long)total.selective, (unsigned long long)total.tp.reordered,
-		(unsigned long long)total.tp.probes);
+		(unsigned long long)total.tp.probes, (unsigned long long)total.tp.merged_sent);
 	printf("     retransmitted %llu, timeouts %llu, RNR NAKs %llu, sequence NAKs %llu, duplicates %llu, UC "
 	       "messages cut short "
 	       "%llu\n",
