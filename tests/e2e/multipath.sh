@@ -54,6 +54,16 @@ ports() { caught "$1" 'udp[12:4] & 0x00ffffff != 1' | awk '{n = split($3, part, 
 # sacks NS: RC_SACK packets that came there
 sacks() { caught "$1" 'udp[8] = 0xc0' | wc -l; }
 
+# merged NS: RC_MERGED packets that came there
+merged() { caught "$1" 'udp[8] = 0xc1' | wc -l; }
+
+is_merged() {
+	echo "to B: $(merged B) packets of several messages; A sent $(counter A merged_messages) in $(counter A merged_sent)"
+	[ "$(merged B)" -gt 50 ] && [ "$(counter A merged_messages)" -ge $((2 * $(counter A merged_sent))) ]
+}
+
+none_merged() { [ "$(merged A)" -eq 0 ] && [ "$(merged B)" -eq 0 ] && [ "$(sacks A)" -gt 10 ]; }
+
 # sets what the next two judge
 what_was_caught() {
 	sacks_A=$(sacks A) sacks_B=$(sacks B) ports_A=$(ports A) ports_B=$(ports B)
@@ -174,6 +184,42 @@ capture_end
 shown_while_running
 check "packets to listed peers are sprayed" is_sprayed
 check "nothing came to a queue pair that is not in the lists" none_unagreed
+stop_daemons
+
+# ------------------------------------------------------------------ short messages
+
+# short: of several kinds and sizes, agreed by CM
+short() {
+	pair "$1: ib_write_bw of 64 bytes" 20 B "ib_write_bw -d roced0 -F -R -n 20000 -s 64 -l 16" \
+		A "ib_write_bw -d roced0 -F -R -n 20000 -s 64 -l 16 $B4"
+	pair "$1: ib_send_bw of 8 bytes, both ways" 20 B "ib_send_bw -d roced0 -F -R -b -n 5000 -s 8" \
+		A "ib_send_bw -d roced0 -F -R -b -n 5000 -s 8 $B4"
+	cm_pair "$1: rping, data checked" 20 "rping -s -a $B4 -V -C 50 -S 40" "rping -c -a $B4 -V -C 50 -S 40"
+}
+
+daemons "multipath = { peers = [ \"10.77.0.0/24\" ]; };" "multipath = { peers = [ \"$A4\" ]; merge_wait_us = 20; };" || finish
+capture
+short "merged"
+verify "short messages to a listed peer, 4 QPs, verified" 60 $V4 1024 -q 4 -s 200
+capture_end
+check "short messages are merged" is_merged
+check "and both ends know it" none_unagreed
+stop_daemons
+
+daemons "multipath = { merge_bytes = 0; };" "" || finish
+capture
+short "one end does not merge"
+capture_end
+check "nothing is merged unless both want it, though packets are sprayed" none_merged
+check "both ends say that they agree to the rest" agreed
+stop_daemons
+
+daemons "" "multipath = { peers = ( { network = \"$A4\"; without_cm = false; merge = false; } ); };" || finish
+capture
+pair "ib_write_bw of 64 bytes, one end does not merge with the other" 20 B "ib_write_bw -d roced0 -F -R -n 5000 -s 64" \
+	A "ib_write_bw -d roced0 -F -R -n 5000 -s 64 $B4"
+capture_end
+check "nothing is merged with a strict peer" none_merged
 stop_daemons
 
 # ------------------------------------------------------------------ listed at one end only
