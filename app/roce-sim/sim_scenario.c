@@ -216,7 +216,8 @@ static void check_bytes(struct config_reader *reader, const struct sim_scenario 
 			"message_bytes: is needed, a message has at most 2147483648 bytes and a flow may have %llu",
 			(unsigned long long)bytes);
 	if (bytes / each >= UINT32_MAX)
-		config_error(reader, &w->at, "%s: a flow of %llu bytes in messages of %llu has too many, must be 4294967294 at most",
+		config_error(reader, &w->at,
+			"%s: a flow of %llu bytes in messages of %llu has too many, must be 4294967294 at most",
 			s->transport.service == TP_QPT_UD ? "bytes" : "message_bytes", (unsigned long long)bytes,
 			(unsigned long long)each);
 }
