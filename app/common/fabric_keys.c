@@ -31,6 +31,8 @@ void fk_fabric_config(const struct fk_fabric *keys, uint64_t seed, struct fabric
 
 void fk_check_fabric(struct config_reader *reader, const struct fk_fabric *keys)
 {
+	uint64_t leaves = (uint64_t)keys->pods * keys->leaves, hosts = leaves * keys->hosts_per_leaf;
+	uint64_t cores = (uint64_t)keys->pods * keys->spines * keys->cores_per_spine;
 	const struct config_at at = {0};
 	struct fabric_config config;
 
@@ -38,15 +40,23 @@ void fk_check_fabric(struct config_reader *reader, const struct fk_fabric *keys)
 		config_error(reader, &at, "fabric.cores_per_spine: several pods need cores");
 	if (keys->pods == 1 && keys->cores_per_spine != 0)
 		config_error(reader, &at, "fabric.cores_per_spine: one pod has none");
-	if (keys->spines == 0 && keys->leaves > 1)
+	if (keys->spines == 0 && leaves > 1)
 		config_error(reader, &at, "fabric.spines: several leaves need spines");
+	if (hosts > FK_MAX_INDEX || leaves * keys->spines > FK_MAX_INDEX || cores > FK_MAX_INDEX)
+		config_error(reader, &at,
+			"fabric: is too large, with %llu hosts, %llu links of leaves to spines and %llu of spines to cores; must be "
+			"%u of each at most",
+			(unsigned long long)hosts, (unsigned long long)(leaves * keys->spines), (unsigned long long)cores,
+			FK_MAX_INDEX);
 	if (keys->ecn_min_bytes > keys->ecn_max_bytes)
 		config_error(reader, &at, "fabric.ecn_min_bytes: is above ecn_max_bytes");
 	if (keys->pfc_xon_bytes > keys->pfc_xoff_bytes)
 		config_error(reader, &at, "fabric.pfc_xon_bytes: is above pfc_xoff_bytes");
+	if (keys->pfc_priorities != 0 && keys->pfc_xoff_bytes == 0)
+		config_error(reader, &at, "fabric.pfc_xoff_bytes: must be above 0 with pfc_priorities");
 	fk_fabric_config(keys, 0, &config);
 	if (reader->n_errors == 0 && !fabric_config_ok(&config))
-		config_error(reader, &at, "fabric: is too large");
+		config_error(reader, &at, "fabric: is none that can be built");
 }
 
 /* ---- places ---- */
@@ -103,13 +113,16 @@ void fk_each_link(const struct fabric *fabric, const struct fk_fabric *keys, con
 void fk_check_fault(struct config_reader *reader, const struct fk_fabric *keys, const struct fk_fault *fault)
 {
 	const struct fk_place *place = &fault->place;
+	int n_kinds = (place->host != FK_ANY) + (place->leaf != FK_ANY || place->spine != FK_ANY) + (place->link != FK_ANY);
 	struct fk_lack lack;
 
 	if (!fk_place_ok(keys, place, &lack))
 		config_error(reader, &fault->at, "%s: there are %llu, so %u with count %u is too high", lack.what,
 			(unsigned long long)lack.n, lack.first, place->count);
-	if (place->host == FK_ANY && place->leaf == FK_ANY && place->spine == FK_ANY && place->link == FK_ANY)
+	if (n_kinds == 0)
 		config_error(reader, &fault->at, "needs a host, leaf, spine or link");
+	if (n_kinds > 1)
+		config_error(reader, &fault->at, "one place at a time: a host, a leaf and a spine or one of them, or a link");
 	if (fault->until_us != 0 && fault->until_us <= fault->at_us)
 		config_error(reader, &fault->at, "until_us: is not after at_us");
 }

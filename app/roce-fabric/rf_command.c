@@ -67,10 +67,13 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct words *words, cons
 /* A word as errors show it. */
 static const char *shown(const struct words *words, size_t i, char out[SHOWN + 4])
 {
+	size_t n = 0;
+
 	if (i >= words->n)
 		return "the end";
-	snprintf(out, SHOWN + 4, "%.*s%s", words->bytes[i] > SHOWN ? SHOWN : (int)words->bytes[i], words->at[i],
-		words->bytes[i] > SHOWN ? "..." : "");
+	for (; n < words->bytes[i] && n < SHOWN; n++)
+		out[n] = words->at[i][n] != '\0' ? words->at[i][n] : '?';
+	snprintf(out + n, 4, "%s", words->bytes[i] > SHOWN ? "..." : "");
 	return out;
 }
 

@@ -85,6 +85,17 @@ static void carry_out(struct rf_control *control, struct rf_client *client, size
 	client->ended = true;
 }
 
+static void refuse_line(struct rf_client *client)
+{
+	int n = asprintf(&client->answer, "{\"ok\":false,\"error\":\"the line is too long, must be %d bytes at most\"}\n",
+		RF_LINE_BYTES - 1);
+
+	if (n < 0)
+		client->answer = NULL;
+	client->answer_bytes = n < 0 ? 0 : (size_t)n;
+	client->written = 0;
+}
+
 /* Bytes of the first line and its end; 0: it is not whole yet. */
 static size_t whole_line(const struct rf_client *client)
 {
@@ -96,7 +107,6 @@ static size_t whole_line(const struct rf_client *client)
 /* Whether there was a command: the next whole line, or what is left when nothing more comes. */
 static bool next_command(struct rf_control *control, struct rf_client *client)
 {
-	static const char too_long[] = "{\"ok\":false,\"error\":\"the line is too long\"}\n";
 	size_t used = whole_line(client);
 
 	if (used != 0) {
@@ -105,9 +115,7 @@ static bool next_command(struct rf_control *control, struct rf_client *client)
 		used = client->n;
 		carry_out(control, client, used);
 	} else if (client->n == sizeof(client->line)) {
-		client->answer = strdup(too_long);
-		client->answer_bytes = sizeof(too_long) - 1;
-		client->written = 0;
+		refuse_line(client);
 		client->ended = true;
 		used = client->n;
 	} else {

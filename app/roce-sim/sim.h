@@ -79,6 +79,8 @@ struct sim_config {
 	uint32_t max_buffers;     /* packets of one host in the fabric at most; 0: no limit */
 	uint32_t max_held;        /* as in tp_config */
 	uint32_t sack_wait_ns;    /* as in tp_config */
+	const struct path_sched_config *plain; /* as in tp_config */
+	bool move_on_timeout;     /* as in tp_config */
 	uint64_t poll_ns;         /* packets gather for so long before the transport sees them */
 	uint64_t mem_bytes;       /* checked: of a host */
 };

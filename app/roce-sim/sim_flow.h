@@ -54,6 +54,8 @@ struct sim_run {
 
 /* Makes flows and connections of all workloads; the net exists. 0, -ENOMEM. */
 int sim_workload_make(struct sim_run *run);
+/* How many flows a workload has, about, before the net exists. */
+double sim_workload_flows(const struct sim_scenario *scenario, const struct sim_workload *w);
 /* Most queue pairs that one host may have at a time, before the net exists. */
 uint32_t sim_workload_qps(const struct sim_scenario *scenario);
 

@@ -288,6 +288,8 @@ int sim_host_init(struct sim_host *host, struct sim_net *net, uint32_t id)
 		.window_pkts = net->config.window_pkts,
 		.max_held = net->config.max_held,
 		.sack_wait_ns = net->config.sack_wait_ns,
+		.plain = net->config.plain,
+		.move_on_timeout = net->config.move_on_timeout,
 		.seed = sim_mix(net->config.seed ^ ((uint64_t)id << 32)),
 	};
 	struct tp_mr_attr mr = {.pd = PD, .access = ALL_ACCESS, .iova = SIM_IOVA, .bytes = NO_BYTES, .as = host};

@@ -74,16 +74,16 @@ static void usage(FILE *out)
 		out);
 }
 
-static uint64_t number(const char *option, const char *text, uint64_t min)
+static uint64_t number(const char *option, const char *text, uint64_t min, uint64_t max)
 {
 	char *end;
 	uint64_t value;
 
 	errno = 0;
 	value = strtoull(text, &end, 0);
-	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min) {
-		fprintf(stderr, "roce-sim: --%s: \"%s\" is wrong, must be a number, at least %" PRIu64 "\n", option,
-			text, min);
+	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < min || value > max) {
+		fprintf(stderr, "roce-sim: --%s: \"%s\" is wrong, must be a number, %" PRIu64 " to %" PRIu64 "\n", option,
+			text, min, max);
 		exit(2);
 	}
 	return value;
@@ -106,11 +106,11 @@ static void take(struct options *o, int c, const char *value)
 {
 	switch (c) {
 	case 's':
-		o->seed = number("seed", value, 0);
+		o->seed = number("seed", value, 0, INT64_MAX);
 		o->has_seed = true;
 		break;
 	case 'n':
-		o->n_seeds = number("seeds", value, 1);
+		o->n_seeds = number("seeds", value, 1, SIM_MAX_SEEDS);
 		o->has_seeds = true;
 		break;
 	case 'c':
@@ -218,7 +218,8 @@ static int run_all(const struct options *o, const struct sim_scenario *scenario,
 		rc = run_one(scenario, o->seed + n, &bar, csv, &results[n]);
 		unshow(&bar);
 		if (rc != 0) {
-			fprintf(stderr, "roce-sim: seed %" PRIu64 ": %s\n", o->seed + n, strerror(-rc));
+			fprintf(stderr, "roce-sim: seed %" PRIu64 ": %s%s\n", o->seed + n, strerror(-rc),
+				rc == -ENOMEM ? ": fewer hosts, or flows at a time, are needed" : "");
 			break;
 		}
 		if (!o->quiet)

@@ -2,6 +2,7 @@
 /* The table of a scenario's keys, and what no single key shows. */
 #include <string.h>
 
+#include "sim_flow.h"
 #include "sim_scenario.h"
 #include "sim_sizes.h"
 
@@ -53,7 +54,7 @@ static const struct config_key keys[] = {
 	SIM_CONGESTION_ROWS(sim_scenario, congestion),
 
 	N("seed", F(sim_scenario, seed), 0, INT64_MAX, "1", "", "of the first run"),
-	N("seeds", F(sim_scenario, n_seeds), 1, 1000000, "1", "", "runs, of consecutive seeds"),
+	N("seeds", F(sim_scenario, n_seeds), 1, SIM_MAX_SEEDS, "1", "", "runs, of consecutive seeds"),
 	N("limit_us", F(sim_scenario, limit_us), 1, MAX_US, "10000000", "us",
 		"of virtual time: what is not done then is not"),
 
@@ -184,13 +185,50 @@ static void check_transport(struct config_reader *reader, struct sim_scenario *s
 	check_congestion(reader, s);
 }
 
+/* Hosts that send to each other. */
+static void check_group(struct config_reader *reader, const struct sim_scenario *s, const struct sim_workload *w)
+{
+	uint64_t hosts = sim_scenario_hosts(s);
+	bool grouped = w->pattern == SIM_ALL_TO_ALL || w->pattern == SIM_RING || w->pattern == SIM_MOE;
+
+	if (w->pattern == SIM_INCAST && w->senders >= hosts)
+		config_error(reader, &w->at, "senders: there are %llu hosts, so at most %llu can send to one",
+			(unsigned long long)hosts, (unsigned long long)hosts - 1);
+	if (grouped && w->group_size != 0 && (w->group_size < 2 || w->group_size > hosts))
+		config_error(reader, &w->at, "group_size: %u is wrong, must be 0 or 2 to %llu, which are all hosts", w->group_size,
+			(unsigned long long)hosts);
+}
+
+/* The bytes that one flow may have, and how many messages that are. */
+static void check_bytes(struct config_reader *reader, const struct sim_scenario *s, const struct sim_workload *w)
+{
+	uint64_t bytes = w->bytes, each;
+
+	if (w->pattern == SIM_MOE)
+		bytes = (uint64_t)w->tokens * w->token_bytes;
+	else if (w->pattern == SIM_POISSON && w->sizes != NULL)
+		bytes = 1; /* all sizes fit a message */
+	each = w->message_bytes != 0 ? w->message_bytes : bytes;
+	if (s->transport.service == TP_QPT_UD && each > s->transport.mtu)
+		each = s->transport.mtu;
+	else if (w->message_bytes == 0 && bytes > MAX_MESSAGES)
+		config_error(reader, &w->at,
+			"message_bytes: is needed, a message has at most 2147483648 bytes and a flow may have %llu",
+			(unsigned long long)bytes);
+	if (bytes / each >= UINT32_MAX)
+		config_error(reader, &w->at,
+			"%s: a flow of %llu bytes in messages of %llu has too many, must be 4294967294 at most",
+			s->transport.service == TP_QPT_UD ? "bytes" : "message_bytes", (unsigned long long)bytes,
+			(unsigned long long)each);
+}
+
 static void check_workload(struct config_reader *reader, struct sim_scenario *s, uint32_t i)
 {
 	static const char *const patterns[] = {"permutation", "incast", "all-to-all", "ring", "poisson", "moe"};
 	static const char *const ops[] = {"write", "send", "read"};
 	static const char *const placements[] = {"packed", "strided", "shuffled"};
 	struct sim_workload *w = &s->workloads[i];
-	uint64_t hosts = (uint64_t)s->fabric.pods * s->fabric.leaves * s->fabric.hosts_per_leaf;
+	unsigned before = reader->n_errors;
 	int pattern = WORD(reader, &w->at, "pattern", w->pattern_name, patterns);
 	int op = WORD(reader, &w->at, "op", w->op_name, ops);
 	int placement = WORD(reader, &w->at, "placement", w->placement_name, placements);
@@ -199,18 +237,35 @@ static void check_workload(struct config_reader *reader, struct sim_scenario *s,
 	w->op = op >= 0 ? (enum sim_op)op : SIM_WRITE;
 	w->placement = placement >= 0 ? (enum sim_placement)placement : SIM_SHUFFLED;
 	w->sizes = sim_sizes_find(w->sizes_name);
-	if (w->sizes == NULL && strcmp(w->sizes_name, "fixed") != 0)
+	if (w->sizes == NULL && w->sizes_name[0] != '\0' && strcmp(w->sizes_name, "fixed") != 0)
 		config_error(reader, &w->at, "sizes: \"%s\" is wrong, must be websearch, fbhdp, alistorage or fixed",
 			w->sizes_name);
 	if (op == SIM_READ && s->transport.service != TP_QPT_RC)
 		config_error(reader, &w->at, "op: only RC can read");
 	if (op == SIM_READ && pattern == SIM_RING)
 		config_error(reader, &w->at, "op: a ring passes on what it is sent, so it cannot read");
-	if (pattern == SIM_INCAST && w->senders >= hosts)
-		config_error(reader, &w->at, "senders: there are %llu hosts, so at most %llu can send to one",
-			(unsigned long long)hosts, (unsigned long long)hosts - 1);
-	if (w->message_bytes == 0 && w->bytes > MAX_MESSAGES)
-		config_error(reader, &w->at, "message_bytes: is needed, a message has at most 2147483648 bytes");
+	if (pattern < 0 || reader->n_errors != before || sim_scenario_hosts(s) < 2 || sim_scenario_hosts(s) > SIM_MAX_HOSTS)
+		return; /* told already */
+	check_group(reader, s, w);
+	check_bytes(reader, s, w);
+	if (reader->n_errors == before && sim_workload_flows(s, w) > SIM_MAX_FLOWS)
+		config_error(reader, &w->at, "workloads[%u]: has about %.0f flows, must be %u at most", i,
+			sim_workload_flows(s, w), SIM_MAX_FLOWS);
+}
+
+/* What a simulation needs of a fabric beyond what can be built. */
+static void check_fabric(struct config_reader *reader, const struct sim_scenario *s)
+{
+	const struct fk_fabric *f = &s->fabric;
+	uint64_t hosts = sim_scenario_hosts(s);
+	uint64_t base_ns = 4 * (f->host_ns + (f->leaves > 1 ? f->leaf_ns : 0) + (f->pods > 1 ? f->leaf_ns + f->core_ns : 0));
+	const struct config_at at = {0};
+
+	if (hosts < 2 || hosts > SIM_MAX_HOSTS)
+		config_error(reader, &at, "fabric: has %llu hosts, must be 2 to %u", (unsigned long long)hosts, SIM_MAX_HOSTS);
+	if (base_ns > SIM_MAX_BASE_NS)
+		config_error(reader, &at, "fabric: a round trip takes %llu ns, must be %u at most: host_ns, leaf_ns, core_ns",
+			(unsigned long long)base_ns, SIM_MAX_BASE_NS);
 }
 
 unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err)
@@ -228,6 +283,7 @@ unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE
 	if (!config_read_table(&reader))
 		return reader.n_errors;
 	fk_check_fabric(&reader, &scenario->fabric);
+	check_fabric(&reader, scenario);
 	check_transport(&reader, scenario);
 	for (uint32_t i = 0; i < scenario->n_workloads; i++)
 		check_workload(&reader, scenario, i);

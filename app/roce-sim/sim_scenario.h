@@ -11,6 +11,10 @@
 
 #define SIM_MAX_WORKLOADS 16
 #define SIM_WORD_BYTES    24
+#define SIM_MAX_SEEDS     1000000u
+#define SIM_MAX_HOSTS     65536u
+#define SIM_MAX_FLOWS     (1u << 24)
+#define SIM_MAX_BASE_NS   500000000u  /* delays of the longest way there and back; times are within seconds */
 
 enum sim_pattern { SIM_PERMUTATION, SIM_INCAST, SIM_ALL_TO_ALL, SIM_RING, SIM_POISSON, SIM_MOE };
 enum sim_op { SIM_WRITE, SIM_SEND, SIM_READ };
@@ -60,6 +64,11 @@ struct sim_scenario {
 	struct fk_fault faults[FK_MAX_FAULTS];
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */
 };
+
+static inline uint64_t sim_scenario_hosts(const struct sim_scenario *scenario)
+{
+	return (uint64_t)scenario->fabric.pods * scenario->fabric.leaves * scenario->fabric.hosts_per_leaf;
+}
 
 /* Reads and checks a file. Writes one line per error to err, "FILE:LINE: where: what"; returns their number. */
 unsigned sim_scenario_load(const char *path, struct sim_scenario *scenario, FILE *err);

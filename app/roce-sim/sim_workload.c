@@ -190,14 +190,19 @@ static double uniform(struct sim_net *net)
 	return ((double)sim_random(net, 1ull << 32) + 1) / 4294967296.0;
 }
 
+/* Flows that begin in a nanosecond: bytes of all hosts' links at that load, by what a flow has. */
+static double poisson_per_ns(const struct sim_scenario *scenario, const struct sim_workload *w, uint64_t hosts)
+{
+	uint64_t mean = w->sizes != NULL ? sim_sizes_mean(w->sizes) : w->bytes;
+
+	return (double)scenario->fabric.host_mbps / 8000.0 * w->load_percent / PERCENT * (double)hosts / (double)mean;
+}
+
 static int poisson(struct sim_run *run, uint32_t workload)
 {
 	const struct sim_workload *w = &run->scenario->workloads[workload];
-	uint64_t mean = w->sizes != NULL ? sim_sizes_mean(w->sizes) : w->bytes;
 	uint32_t n = run->net->n_hosts;
-	/* Bytes a nanosecond of all hosts' links at that load, by what a flow has. */
-	double per_ns = (double)run->scenario->fabric.host_mbps / 8000.0 * w->load_percent / PERCENT * n / (double)mean;
-	double at_ns = 0;
+	double per_ns = poisson_per_ns(run->scenario, w, n), at_ns = 0;
 
 	while (n > 1) {
 		uint32_t src = (uint32_t)sim_random(run->net, n);
@@ -311,9 +316,41 @@ int sim_workload_make(struct sim_run *run)
 	return 0;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+double sim_workload_flows(const struct sim_scenario *scenario, const struct sim_workload *w)
+{
+	uint64_t hosts = sim_scenario_hosts(scenario), size = w->group_size != 0 ? lesser(w->group_size, hosts) : hosts;
+	uint64_t groups;
+
+	if (w->pattern == SIM_INCAST)
+		size = lesser(w->senders + 1, hosts);
+	groups = hosts / size;
+	if (w->groups != 0)
+		groups = lesser(groups, w->groups);
+	switch (w->pattern) {
+	case SIM_PERMUTATION:
+		return (double)hosts;
+	case SIM_INCAST:
+		return (double)(groups * (size - 1));
+	case SIM_ALL_TO_ALL:
+		return (double)(groups * size * (size - 1));
+	case SIM_RING:
+		return (double)(groups * size * (w->steps != 0 ? w->steps : 2 * (size - 1)));
+	case SIM_POISSON:
+		return poisson_per_ns(scenario, w, hosts) * (double)(w->duration_us * US);
+	case SIM_MOE:
+		return (double)(groups * size * lesser(size - 1, (uint64_t)w->tokens * w->top_k));
+	}
+	return 0;
+}
+
 uint32_t sim_workload_qps(const struct sim_scenario *scenario)
 {
-	uint64_t hosts = (uint64_t)scenario->fabric.pods * scenario->fabric.leaves * scenario->fabric.hosts_per_leaf;
+	uint64_t hosts = sim_scenario_hosts(scenario);
 	uint64_t n = QPS_MIN, p = 1;
 
 	for (uint32_t i = 0; i < scenario->n_workloads; i++) {

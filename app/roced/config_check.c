@@ -270,6 +270,42 @@ static void check_device(struct config_reader *reader, uint32_t d)
 	}
 }
 
+static bool same_network(const struct config_prefix *a, const struct config_prefix *b)
+{
+	return a->len != 0 && a->len == b->len && memcmp(a->addr.b, b->addr.b, sizeof(a->addr.b)) == 0;
+}
+
+static void check_peers(struct config_reader *reader)
+{
+	const struct config_multipath *multipath = &config_of(reader)->multipath;
+
+	for (uint32_t i = 0; i < multipath->n_peers; i++) {
+		for (uint32_t k = 0; k < i; k++) {
+			if (same_network(&multipath->peers[i].network, &multipath->peers[k].network))
+				config_error(reader, &multipath->peers[i].at,
+					"multipath.peers[%u]: is the network of multipath.peers[%u] too, give it once", i, k);
+		}
+	}
+}
+
+/* A worker whose buffers all wait for their turn receives nothing, also not what they wait for. */
+static void check_held(struct config_reader *reader)
+{
+	const struct config *config = config_of(reader);
+	const struct config_at at = {0};
+	uint32_t least = UINT32_MAX, most;
+
+	for (uint32_t p = 0; p < config->n_ports; p++) {
+		if (config->ports[p].mbufs < least)
+			least = config->ports[p].mbufs;
+	}
+	most = config->n_workers != 0 ? least / 4 * 3 / config->n_workers : least;
+	if (config->multipath.max_held > most)
+		config_error(reader, &at,
+			"multipath.max_held: %u is more than three quarters of ports[].mbufs for all workers, must be %u at most",
+			config->multipath.max_held, most);
+}
+
 void config_check(struct config_reader *reader)
 {
 	struct config *config = config_of(reader);
@@ -287,5 +323,7 @@ void config_check(struct config_reader *reader)
 	}
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
+	check_peers(reader);
+	check_held(reader);
 	config_check_channels(reader);
 }

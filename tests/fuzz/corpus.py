@@ -80,6 +80,10 @@ def port_frames():
 POST, RAW, INLINE, RECV, CRAFT, NOISE, TROUBLE, REREGISTER, MOVE, MODIFY, ALTER, FATES, RUN = range(13)
 
 SELECTIVE = 64  # instead of a transport service: a reliable connection with selective repeat
+FEW_HELD = 32   # with any service: three packets are kept before their turn, of all
+ANY_SACK = 0xc0 # an opcode of CRAFT
+ANY_MERGED = 0xe0 # another
+MERGING = 128   # with SELECTIVE: short messages go together
 
 
 def step(number, side, *values):
@@ -92,6 +96,44 @@ def post(side, opcode, length, flags=2):
 
 def recv(side, length):
     return step(RECV, side, 1, 8, length, 0)
+
+
+def sack(what, block, psn, path, wait=0, right=1, further=()):
+    """What an RC_SACK takes beyond other packets (change_sack(), add_echoes()): further packets are told of as (flags, PSN,
+    path, wait) from that of the packet on; not right: the payload is of another length than they take."""
+    map_bytes = bytes([0, 0, 0, 0, 0, 0, 0, 7]) if what & 1 else b""
+    out = bytes([what | len(further) << 5]) + map_bytes + bytes([block, psn & 255, path & 255, wait, right])
+    return out + b"".join(struct.pack("!BbbH", *one) for one in further)
+
+
+def sacks():
+    """Of one packet ahead, of any, of another PSN, on another path, long kept; of several; refused; more or less than there
+    are bytes for."""
+    for what, block, psn, path, wait in ((0, 0, 0, 0, 0), (1, 0, 1, 1, 1), (6, 0, 2, 0, 255), (2, 1, 0, 3, 0), (3, 0xc0, 5, 7, 9)):
+        yield sack(what, block, psn, path, wait)
+    yield sack(0, 0, 0, 0, 0, 1, [(0, 1, 1, 2)])
+    yield sack(1, 0, 2, 0, 1, 1, [(0x40, 1, 1, 0xffff), (0x80, 2, 2, 0), (0xc0, 3, 3, 1)])
+    yield sack(0, 0x40, 0, 2, 0, 1, [(0, k, k, k) for k in range(7)])
+    yield sack(0, 0, 0, 0, 0, 1, [(0x3f, -1, -1, 0), (0, 127, 5, 0), (0, -128, 100, 0)])
+    yield sack(0, 0, 0, 0, 0, 0, [(0, 1, 1, 2), (0, 2, 2, 2)])
+
+
+def merged(count, wrong, parts, last=()):
+    """What an RC_MERGED takes beyond other packets (add_messages()): of each message the opcode's index, length and address."""
+    return bytes([count, wrong]) + b"".join(bytes([op, length, at, 0]) for op, length, at in parts) + bytes(last)
+
+
+def all_merged():
+    """Two, of each kind; of a kind that may not be there; more or fewer than is said; a byte short; one damaged."""
+    for op in range(8):
+        yield merged(2, 0, [(op, 1, 8), (3, 2, 9)])
+    yield merged(3, 1 | 1 << 3, [(3, 1, 8)] * 3)
+    yield merged(3, 1 | 31 << 3, [(0, 0, 8)] * 3)
+    yield merged(2, 2, [(0, 1, 8)] * 2)
+    yield merged(2, 3, [(0, 1, 8)] * 2, [0xff])
+    yield merged(32, 0, [(0, 0, 8)] * 32)
+    yield merged(33, 0, [(0, 0, 8)] * 33)
+    yield merged(1, 0, [(0, 0, 8)])
 
 
 def programs():
@@ -111,12 +153,18 @@ def programs():
                        step(RUN, 0))
         yield bytes([0, SELECTIVE]) + recv(1, 200) + post(1, 4, 200) + step(CRAFT, 1, opcode, 0, 4, 0) + step(RUN, 0)
         yield b"\2\0" + post(0, 4, 200) + step(RUN, 0) + step(ALTER, 1, 0, 1, opcode) + step(RUN, 0)
-    # Selective acknowledgements of what is on its way: of one packet ahead, of any, of another PSN, on another path.
     for fate in (0, 0b01, 0b0100, 0b01000100):
-        for what, block, psn, path in ((0, 0, 0, 0), (1, 0, 1, 1), (6, 0, 2, 0), (2, 1, 0, 3), (3, 0xc0, 5, 7)):
-            sack = bytes([what]) + (b"\0\0\0\0\0\0\0\7" if what & 1 else b"") + bytes([block, psn, path])
-            yield (bytes([0, SELECTIVE]) + step(FATES, 0, fate) + post(0, 4, 200) + post(0, 0, 200) +
-                   step(CRAFT, 0, 0xc0, 4, 0, 0) + sack + step(RUN, 0) + step(ALTER, 0, 1, 0) + sack + step(RUN, 0))
+        for one in sacks():
+            for service in (SELECTIVE, SELECTIVE | FEW_HELD):
+                yield (bytes([0, service]) + step(FATES, 0, fate) + post(0, 4, 200) + post(0, 0, 200) +
+                       step(CRAFT, 0, ANY_SACK, 4, 0, 0) + one + step(RUN, 0) + step(ALTER, 0, 1, 0) + one + step(RUN, 0))
+        for one in all_merged():
+            for service in (SELECTIVE, SELECTIVE | MERGING):
+                yield (bytes([0, service]) + step(FATES, 0, fate) + recv(1, 200) + post(0, 4, 8) + post(0, 0, 8) +
+                       step(CRAFT, 1, ANY_MERGED, 0, 0, 0) + one + step(RUN, 0) + step(ALTER, 0, 1, 0) + step(RUN, 0))
+        for one in sacks():
+            # one who has not agreed
+            yield b"\0\0" + post(0, 4, 200) + step(CRAFT, 0, ANY_SACK, 4, 0, 0) + one + step(RUN, 0)
     rnd = random.Random(7)
     pick = {
         "send": lambda: post(rnd.randrange(2), rnd.randrange(7), rnd.choice((0, 1, 7, 14, 57, 220))),
@@ -124,6 +172,8 @@ def programs():
         "raw": lambda: step(RAW, rnd.randrange(2), 96, *rnd.randbytes(96)),
         "inline": lambda: step(INLINE, 0, rnd.choice((0, 2)), 0, 0, 4, 1, 2, 3, 4, rnd.randrange(130)),
         "craft": lambda: step(CRAFT, rnd.randrange(2), rnd.randrange(30), rnd.randrange(6), rnd.randrange(32), 0),
+        "merged": lambda: step(CRAFT, rnd.randrange(2), ANY_MERGED, rnd.randrange(8), 0, 0) + rnd.choice(list(all_merged())),
+        "sack": lambda: step(CRAFT, rnd.randrange(2), ANY_SACK, rnd.randrange(16), 0, 0) + rnd.choice(list(sacks())),
         "alter": lambda: step(ALTER, rnd.randrange(2), rnd.randrange(4), 2, rnd.randrange(256)),
         "fates": lambda: step(FATES, 0, rnd.randrange(256)),
         "run": lambda: step(RUN, 0),
@@ -133,12 +183,12 @@ def programs():
         "reregister": lambda: step(REREGISTER, rnd.randrange(2), rnd.randrange(16)),
     }
     names = list(pick)
-    often = [8, 4, 1, 2, 3, 4, 1, 6, 1, 1, 1, 1]
+    often = [8, 4, 1, 2, 3, 3, 3, 4, 1, 6, 1, 1, 1, 1]
     for _ in range(120):
         row = rnd.choices(names, often, k=rnd.randrange(4, 48))
         row = b"".join(pick[name]() for name in row)
         yield bytes([rnd.randrange(256), rnd.randrange(64)]) + row
-        yield bytes([rnd.randrange(256), SELECTIVE]) + row
+        yield bytes([rnd.randrange(256), SELECTIVE | rnd.choice((0, FEW_HELD, MERGING, MERGING | FEW_HELD))]) + row
 
 
 # Actions of fuzz_vd.c by number.

@@ -45,6 +45,33 @@ PY
     result "scenario $name, twice the same" $rc
 done
 
+# On a terminal a bar shows how far the runs are and how long it will take, and leaves nothing behind.
+rc=0
+python3 - "$sim" "$top/config/sim/permutation.conf" <<'PY' || rc=1
+import os, pty, re, subprocess, sys
+ours, theirs = pty.openpty()
+run = subprocess.Popen([sys.argv[1], sys.argv[2], "--seeds", "2"], stdout=subprocess.DEVNULL, stderr=theirs)
+os.close(theirs)
+shown = b""
+while True:
+    try:
+        some = os.read(ours, 4096)
+    except OSError:  # the other end is closed
+        break
+    if not some:
+        break
+    shown += some
+assert run.wait() == 0
+bars = re.findall(rb"\r\[(#*) *\] +([0-9.]+)%(?:  ([0-9]+) s left)?", shown)
+assert len(bars) > 2 and any(b[2] for b in bars), shown
+done = [float(b[1]) for b in bars]
+assert done == sorted(done) and done[-1] > 30 and shown.endswith(b" \r"), shown
+PY
+result "roce-sim shows how far it is and how long it will take" $rc
+rc=0
+(cd "$top" && "$sim" config/sim/permutation.conf) >"$tmp/shown.txt" || rc=1
+sed -n '/^seed 1: /,/^```/p' "$top/docs/simulator.md" | sed '$d' | cmp - "$tmp/shown.txt" || rc=1
+result "docs/simulator.md shows what comes" $rc
 rc=0
 "$sim" --print-help --markdown >"$tmp/keys"
 sed -n '/^| key | type/,$p' "$top/docs/simulator.md" | cmp - "$tmp/keys" || rc=1

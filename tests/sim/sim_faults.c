@@ -30,6 +30,7 @@ struct plan {
 	struct sim_check check;
 	uint64_t random;
 	uint8_t timeout, retry_cnt;           /* of all connections */
+	struct path_sched_config plain;       /* of those without, if they move */
 	struct path_sched_config sched[MAX_PAIRS]; /* of those with selective repeat */
 	struct cc_config cc[MAX_PAIRS];
 	uint32_t n_selective;
@@ -42,7 +43,7 @@ struct plan {
 /* Shows that the faults were there. */
 static struct {
 	struct tp_counters tp;
-	uint64_t lost_fault, lost_link, lost_buffer, bad_frames, marked, pauses, lost, arrived, failed, selective;
+	uint64_t lost_fault, lost_link, lost_buffer, bad_frames, marked, pauses, lost, arrived, failed, selective, orderly;
 } total;
 
 /* The plan's own numbers, so that what is drawn here and by the net do not shift each other. */
@@ -106,6 +107,21 @@ static void plan_hosts(struct plan *p, uint64_t seed)
 	p->config.poll_ns = PICK(p, 0, 0, 700, 5000);
 	p->timeout = (uint8_t)(8 + draw(p, 3));
 	p->retry_cnt = 7;
+}
+
+/* Whether connections that have agreed to nothing move, and how; the fabric's round trip is not known yet. */
+static void plan_plain(struct plan *p)
+{
+	p->config.move_on_timeout = draw(p, 2) == 0;
+	if (draw(p, 4) == 0)
+		return;
+	path_sched_config_default(&p->plain);
+	path_sched_config_base(&p->plain, (uint32_t)PICK(p, 1000, 10000, 1000000));
+	p->plain.kind = (enum path_sched_kind)draw(p, PATH_SCHED_KINDS);
+	p->plain.n_evs = (uint8_t)PICK(p, 1, 2, 3, TP_PLAIN_EVS, TP_PLAIN_EVS);
+	p->plain.keep_order = p->plain.no_probes = true;
+	p->plain.probe_ns = (uint32_t)PICK(p, 50000, 1000000);
+	p->config.plain = &p->plain;
 }
 
 /* ---- faults ---- */
@@ -309,6 +325,7 @@ static void add_up(const struct plan *p)
 	total.tp.reordered += tp.reordered;
 	total.tp.probes += tp.probes;
 	total.tp.merged_sent += tp.merged_sent;
+	total.tp.moves += tp.moves;
 	total.selective += p->n_selective;
 	total.lost_fault += fabric.lost[FABRIC_LOSS_FAULT];
 	total.lost_link += fabric.lost[FABRIC_LOSS_LINK];
@@ -321,6 +338,25 @@ static void add_up(const struct plan *p)
 	total.failed += p->check.n_failed;
 }
 
+/* A flow that moves never overtakes itself: where links lose, damage, repeat and delay nothing, no responder misses
+ * anything. */
+static bool kept_order(const struct plan *p)
+{
+	struct fabric_port_stats fabric;
+	struct tp_counters tp;
+
+	for (uint32_t i = 0; i < p->n_faults; i++) {
+		const struct fabric_fault *w = &p->faults[i].what;
+
+		if (w->cut || (w->lose_ppm | w->corrupt_ppm | w->repeat_ppm | w->delay_ppm) != 0)
+			return true;
+	}
+	fabric_stats(p->net->fabric, &fabric);
+	sim_net_counters(p->net, &tp);
+	total.orderly++;
+	return fabric.lost[FABRIC_LOSS_BUFFER] != 0 || tp.seq_naks_sent == 0;
+}
+
 static void describe(const struct plan *p)
 {
 	const struct fabric_config *f = &p->config.fabric;
@@ -330,6 +366,10 @@ static void describe(const struct plan *p)
 	       "timeout %u\n",
 		f->pods, f->leaves, f->spines, f->hosts_per_leaf, (unsigned long long)f->host_link.rate_mbps,
 		(unsigned long long)f->leaf_link.rate_mbps, p->timeout);
+	if (p->config.plain != NULL || p->config.move_on_timeout)
+		printf("     others: %s of %u, base %u ns%s\n", p->config.plain != NULL ? path_sched_name(p->plain.kind) : "ecmp",
+			p->config.plain != NULL ? p->plain.n_evs : 1, p->plain.base_rtt_ns,
+			p->config.move_on_timeout ? ", move on a timeout" : "");
 	for (uint32_t i = 0; i < p->check.n_pairs; i++) {
 		const struct path_sched_config *sched = &p->sched[i];
 
@@ -361,6 +401,7 @@ static int run_seed(uint64_t seed, bool verbose, bool *good, uint64_t *digest)
 		(void)draw(&p, 2);
 	plan_fabric(&p, seed);
 	plan_hosts(&p, seed);
+	plan_plain(&p);
 	n_pairs = 1 + draw(&p, MAX_PAIRS);
 	max_bytes = (uint32_t)PICK(&p, 4096, 9000, 40000);
 	p.config.mem_bytes = n_pairs * sim_check_mem_bytes(max_bytes);
@@ -377,6 +418,10 @@ static int run_seed(uint64_t seed, bool verbose, bool *good, uint64_t *digest)
 		rc = sim_check_start(&p.check, draw(&p, (uint32_t)MS));
 	if (rc == 0) {
 		*good = sim_check_run(&p.check, LIMIT_NS);
+		if (*good && !kept_order(&p)) {
+			*good = false;
+			snprintf(p.check.breach, sizeof(p.check.breach), "packets came out of their turn, and no link did that");
+		}
 		*digest = p.net->digest;
 		add_up(&p);
 	}
@@ -401,9 +446,11 @@ static void tell_totals(uint64_t n)
 		(unsigned long long)total.lost_link, (unsigned long long)total.lost_buffer,
 		(unsigned long long)total.bad_frames, (unsigned long long)total.marked,
 		(unsigned long long)total.pauses);
-	printf("     connections with selective repeat %llu: packets out of order %llu, probes %llu, of several messages %llu\n",
+	printf("     connections with selective repeat %llu: packets out of order %llu, probes %llu, of several messages %llu; "
+	       "moves of others %llu; seeds whose links keep order %llu\n",
 		(unsigned long long)total.selective, (unsigned long long)total.tp.reordered,
-		(unsigned long long)total.tp.probes, (unsigned long long)total.tp.merged_sent);
+		(unsigned long long)total.tp.probes, (unsigned long long)total.tp.merged_sent,
+		(unsigned long long)total.tp.moves, (unsigned long long)total.orderly);
 	printf("     retransmitted %llu, timeouts %llu, RNR NAKs %llu, sequence NAKs %llu, duplicates %llu, UC "
 	       "messages cut short "
 	       "%llu\n",

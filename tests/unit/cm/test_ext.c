@@ -259,6 +259,62 @@ static void test_damaged(void **state)
 	}
 }
 
+/* An end that knows how it is done, and lies: its block has the right check. */
+static struct wire_cm_ext lie;
+static enum wire_cm_type lie_in;
+
+static void tell_lie(uint8_t mad[CM_MAD_BYTES])
+{
+	struct wire_cm_msg msg;
+
+	assert_int_equal(wire_cm_decode(mad, CM_MAD_BYTES, &msg), 0);
+	if (msg.type != lie_in)
+		return;
+	msg.private_bytes = (uint16_t)(wire_cm_private_bytes(lie_in) - WIRE_CM_EXT_BYTES);
+	wire_cm_ext_put(&msg, &lie);
+	wire_cm_encode(&msg, mad);
+}
+
+/* Numbers are taken for no more than this end has: no flag that it does not know, no other ring, no plane too many. */
+static void test_lies(void **state)
+{
+	static const struct cm_ext none;
+	static const struct {
+		struct wire_cm_ext lie;
+		uint8_t flags, planes;
+	} cases[] = {
+		{{.flags = 0xff, .psn_ring = RING, .planes = 255}, CM_EXT_SACK, 1},
+		{{.flags = 0xfe, .psn_ring = RING, .planes = 255}, 0, 0},
+		{{.flags = 0, .psn_ring = RING}, 0, 0},
+		{{.flags = 0xff, .psn_ring = 0}, 0, 0},
+		{{.flags = 0xff, .psn_ring = UINT16_MAX}, 0, 0},
+		{{.flags = 0xff, .psn_ring = RING - 1}, 0, 0},
+	};
+	struct cm_ext own = offer;
+	struct cm_qp_params pa, pb;
+
+	(void)state;
+	own.planes = 1;
+	w->tamper = tell_lie;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		lie = cases[i].lie;
+		lie_in = WIRE_CM_REQ;
+		connect_with(own, own, &pa, &pb);
+		assert_int_equal(pb.ext.flags, cases[i].flags);
+		assert_int_equal(pb.ext.planes, cases[i].planes);
+		lie_in = WIRE_CM_REP;
+		connect_with(own, own, &pa, &pb);
+		assert_int_equal(pa.ext.flags, cases[i].flags);
+		assert_int_equal(pa.ext.planes, cases[i].planes);
+		/* nor is anything taken that was not offered, or is not wanted */
+		connect_with(none, own, &pa, &pb);
+		assert_int_equal(pa.ext.flags, 0);
+		lie_in = WIRE_CM_REQ;
+		connect_with(own, none, &pa, &pb);
+		assert_int_equal(pb.ext.flags, 0);
+	}
+}
+
 /* A consumer that sends back what it got, all of it, has not agreed. */
 static void test_echo(void **state)
 {
@@ -322,6 +378,7 @@ int main(void)
 		TEST(no_room),
 		TEST(repeated),
 		TEST(damaged),
+		TEST(lies),
 		TEST(echo),
 		TEST(elsewhere),
 	};

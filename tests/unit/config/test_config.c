@@ -47,7 +47,7 @@ static char *load(const char *text, struct config *config, unsigned *n)
 
 struct bad {
 	const char *text;
-	unsigned line;
+	unsigned line; /* 0: what is wrong is not on one */
 	const char *want;
 	unsigned n_errors;
 };
@@ -173,6 +173,11 @@ static const struct bad bad_cases[] = {
 		"multipath.peers[0]: \"10.0.0.1/24\" is wrong, must be a network: no bits set behind", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"10.0.0.0/33\", \"fd00::/129\", \"ten\" ]; };\n", 5,
 		"multipath.peers[2]: \"ten\" is wrong, must be a network like", 3},
+	{EAL WORKERS PORTS DEVICES "multipath = { peers = ( \"10.0.0.0/24\", \"10.0.0.0/16\",\n"
+				   "  { network = \"10.0.0.0/24\"; evs = 8; } ); };\n", 6,
+		"multipath.peers[2]: is the network of multipath.peers[0] too, give it once", 1},
+	{EAL WORKERS PORTS DEVICES "multipath = { max_held = 100000; };\n", 0,
+		"multipath.max_held: 100000 is more than three quarters of ports[].mbufs for all workers, must be ", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"0.0.0.0/0\" ]; };\n", 5, "a prefix length of 1 to 32", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { peers = [ \"224.0.0.0/4\" ]; };\n", 5,
 		"a network of hosts' unicast", 1},
@@ -257,7 +262,7 @@ static void test_bad_files(void **state)
 		unsigned n;
 		char *out = load(bad->text, &config, &n);
 
-		snprintf(line, sizeof(line), ":%u: ", bad->line);
+		snprintf(line, sizeof(line), bad->line != 0 ? ":%u: " : ": ", bad->line);
 		if (strstr(out, bad->want) == NULL || strstr(out, line) == NULL || n != bad->n_errors)
 			print_error("case %zu, failure %d: want %u errors, line %u and \"%s\", got %u:\n%s", i,
 				++failures, bad->n_errors, bad->line, bad->want, n, out);

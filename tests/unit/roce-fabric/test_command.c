@@ -88,6 +88,9 @@ static void test_errors(void **state)
 		if (strstr(error, wrong[i].says) == NULL)
 			fail_msg("%s: wanted \"%s\", told \"%s\"", wrong[i].line, wrong[i].says, error);
 	}
+	/* A zero is a character like any other that is none of a command. */
+	assert_int_equal(rf_command_parse("st\0ts", 5, &got, error), -EINVAL);
+	assert_non_null(strstr(error, "unknown command st?ts"));
 }
 
 /* A command changes what it names and leaves the rest of a link's fault. */

@@ -125,7 +125,7 @@ static void test_long_line(void **state)
 	memset(text, 'x', RF_LINE_BYTES);
 	text[RF_LINE_BYTES] = '\0';
 	say(w, fd, text);
-	hears(fd, "{\"ok\":false,\"error\":\"the line is too long\"}\n");
+	hears(fd, "{\"ok\":false,\"error\":\"the line is too long, must be 511 bytes at most\"}\n");
 	assert_int_equal(recv(fd, text, 1, 0), 0);
 	assert_int_equal(w->n_commands, 0);
 	close(fd);

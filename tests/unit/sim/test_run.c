@@ -107,6 +107,44 @@ static void test_alone(void **state)
 	sim_run_free(&r);
 }
 
+/* Of two leaves, each host sends to all of the other one, too; returns how long it takes with so many spines, in ns. */
+static uint64_t all_to_all_ns(uint32_t spines, uint64_t leaf_mbps, uint64_t *bound_ns)
+{
+	struct sim_run r;
+	uint64_t ns;
+
+	small(SIM_ALL_TO_ALL, SIM_WRITE, 400000);
+	s.fabric.spines = spines;
+	s.fabric.leaf_mbps = leaf_mbps;
+	s.transport.selective = true;
+	s.transport.scheduler = PATH_SCHED_ADAPTIVE;
+	s.transport.n_evs = 64;
+	run(&r, 1);
+	all_done(&r);
+	ns = r.end_ns;
+	*bound_ns = r.bound_ns;
+	sim_run_free(&r);
+	return ns;
+}
+
+/* Oversubscription: what a leaf's hosts have for the other leaf is more than its uplinks carry, and those decide. */
+static void test_oversubscribed(void **state)
+{
+	uint64_t full_ns, quarter_ns, slow_ns, full_bound_ns, bound_ns, slow_bound_ns;
+
+	(void)state;
+	full_ns = all_to_all_ns(4, 100000, &full_bound_ns);
+	quarter_ns = all_to_all_ns(1, 100000, &bound_ns);
+	slow_ns = all_to_all_ns(4, 25000, &slow_bound_ns);
+	/* 4 hosts with 4 flows of 400,000 bytes each over 100 Gb/s, headers not counted */
+	assert_true(bound_ns > 512000);
+	assert_in_range(bound_ns, slow_bound_ns - 10000, slow_bound_ns + 10000);
+	assert_true(full_bound_ns * 2 < bound_ns);
+	assert_in_range(quarter_ns, bound_ns, bound_ns * 13 / 10);
+	assert_in_range(slow_ns, slow_bound_ns, slow_bound_ns * 13 / 10);
+	assert_true(full_ns < quarter_ns * 2 / 3);
+}
+
 static void test_each_sends_and_receives(void **state)
 {
 	uint32_t sends[8] = {0}, receives[8] = {0};
@@ -266,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_oversubscribed),
 		cmocka_unit_test(test_each_sends_and_receives),
 		cmocka_unit_test(test_ring_is_a_chain),
 		cmocka_unit_test(test_unreliable),

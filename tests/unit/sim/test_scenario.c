@@ -130,6 +130,10 @@ static void test_errors(void **state)
 			"FILE: fabric.cores_per_spine: several pods need cores"},
 		{"workloads = ( { pattern = \"ring\"; bytes = 4294967296L; } );", "FILE:1: message_bytes: is needed"},
 		{"workloads = ( {", "FILE:1: syntax error"},
+		{"workloads = ( { pattern = \"ring\"; } );\nfaults = ( { host = 1; link = 2; cut = true; } );",
+			"FILE:2: one place at a time"},
+		{"fabric = { pfc_priorities = 8; pfc_xoff_bytes = 0; pfc_xon_bytes = 0; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: fabric.pfc_xoff_bytes: must be above 0"},
 	};
 
 	(void)state;
@@ -138,6 +142,51 @@ static void test_errors(void **state)
 		if (strstr(told, wrong[i].says) == NULL)
 			fail_msg("wanted \"%s\", told \"%s\"", wrong[i].says, told);
 	}
+}
+
+/* What cannot be carried out is told before, with what is too much: nothing is cut off or wraps around in silence. */
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{"fabric = { leaves = 1; spines = 0; hosts_per_leaf = 1; };\nworkloads = ( { pattern = \"permutation\"; } );",
+			"FILE: fabric: has 1 hosts, must be 2 to 65536"},
+		{"fabric = { hosts_per_leaf = 8193; };\nworkloads = ( { pattern = \"permutation\"; } );",
+			"FILE: fabric: has 65544 hosts, must be 2 to 65536"},
+		{"fabric = { leaves = 1048576; hosts_per_leaf = 1048576; };\nworkloads = ( { pattern = \"permutation\"; } );",
+			"FILE: fabric: is too large, with 1099511627776 hosts, 16777216 links of leaves to spines"},
+		{"fabric = { host_ns = 125000001; leaf_ns = 0; };\nworkloads = ( { pattern = \"permutation\"; } );",
+			"FILE: fabric: a round trip takes 500000004 ns, must be 500000000 at most"},
+		{"workloads = ( { pattern = \"all-to-all\"; group_size = 129; } );",
+			"FILE:1: group_size: 129 is wrong, must be 0 or 2 to 128"},
+		{"workloads = ( { pattern = \"ring\"; group_size = 1; } );", "FILE:1: group_size: 1 is wrong"},
+		/* 2^32 messages would be counted as none */
+		{"workloads = ( { pattern = \"permutation\"; bytes = 4294967296L; message_bytes = 1; } );",
+			"FILE:1: message_bytes: a flow of 4294967296 bytes in messages of 1 has too many, must be 4294967294 at "
+			"most"},
+		{"transport = { service = \"UD\"; mtu = 256; };\n"
+		 "workloads = ( { pattern = \"permutation\"; bytes = 1099511627776L; } );",
+			"FILE:2: bytes: a flow of 1099511627776 bytes in messages of 256 has too many"},
+		{"workloads = ( { pattern = \"moe\"; tokens = 1048576; token_bytes = 2049; } );",
+			"FILE:1: message_bytes: is needed, a message has at most 2147483648 bytes and a flow may have 2148532224"},
+		{"workloads = ( { pattern = \"poisson\"; bytes = 1; duration_us = 1000000000L; } );",
+			"FILE:1: workloads[0]: has about 800000000000000 flows, must be 16777216 at most"},
+		{"workloads = ( { pattern = \"ring\"; steps = 131073; } );",
+			"FILE:1: workloads[0]: has about 16777344 flows"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_not_equal(load(wrong[i].text), 0);
+		if (strstr(told, wrong[i].says) == NULL)
+			fail_msg("wanted \"%s\", told \"%s\"", wrong[i].says, told);
+	}
+	/* An entry of another type is one mistake. */
+	assert_int_equal(load("workloads = ( 3 );"), 1);
+	assert_int_equal(load("fabric = { hosts_per_leaf = 8192; };\nworkloads = ( { pattern = \"permutation\"; } );"), 0);
+	assert_int_equal(load("workloads = ( { pattern = \"permutation\"; bytes = 4294967294L; message_bytes = 1; } );"), 0);
+	assert_int_equal(load("workloads = ( { pattern = \"ring\"; steps = 131072; } );"), 0);
 }
 
 static void test_no_file(void **state)
@@ -159,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all_of_it),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_no_file),
 	};
 

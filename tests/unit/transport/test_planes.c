@@ -99,6 +99,41 @@ static void a_plane_that_is_cut_costs_nothing_but_time(void **state)
 	}
 }
 
+/* Requests that came by each plane until now, and those that the acknowledgements on each told of. */
+static void by_plane(const struct hx_world *w, uint32_t came[TP_MAX_PLANES], uint32_t told[TP_MAX_PLANES])
+{
+	for (uint32_t i = 0; i < w->n_log; i++) {
+		const struct wire_pkt *pkt = &w->log[i].pkt;
+
+		if (w->log[i].from == 0)
+			came[pkt->plane]++;
+		else if (pkt->opcode == WIRE_RC_SACK)
+			told[pkt->plane] += 1u + pkt->sack_more;
+	}
+}
+
+/* docs/wire.md: packets that came by different planes are told of apart, each on its own, though they came in one burst. */
+static void what_one_acknowledgement_tells_of_came_by_one_plane(void **state)
+{
+	(void)state;
+	for (uint8_t more = 1; more < TP_MAX_PLANES; more++) {
+		struct hx_options o = {.ext = true, .n_planes = more, .sack_wait_ns = 50 * US};
+		uint32_t came[TP_MAX_PLANES] = {0}, told[TP_MAX_PLANES] = {0};
+		struct hx_world *w = make_with(o, NULL);
+		uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, BYTES, DST);
+
+		hx_run(w, 100 * HX_MS);
+		expect_written(w, id, BYTES);
+		by_plane(w, came, told);
+		for (uint8_t p = 0; p <= more; p++)
+			assert_int_equal(told[p], came[p]);
+		assert_int_equal(counters(w, 0)->retransmits, 0);
+		/* and they were told of several at a time */
+		assert_true(counters(w, 1)->sacks_sent < BYTES / MTU / 3);
+		hx_free(w);
+	}
+}
+
 /* A NAK that could only take the plane that is cut would never arrive. */
 static void a_receiver_that_is_not_ready_is_heard_over_any_plane(void **state)
 {
@@ -188,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_plane_carries_its_share),
 		cmocka_unit_test(acknowledgements_return_on_the_plane_of_their_packet),
+		cmocka_unit_test(what_one_acknowledgement_tells_of_came_by_one_plane),
 		cmocka_unit_test(a_plane_that_is_cut_costs_nothing_but_time),
 		cmocka_unit_test(a_receiver_that_is_not_ready_is_heard_over_any_plane),
 		cmocka_unit_test(without_agreement_a_plane_is_a_strangers),

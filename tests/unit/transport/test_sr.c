@@ -357,7 +357,7 @@ static void test_further_echoes_taken(void **state)
 {
 	struct hx_world *w = make(NULL);
 	struct wire_pkt pkt = {.opcode = WIRE_RC_SACK, .psn = PSN - 1, .syndrome = 0x1f, .sack_echo = PSN + 1, .sack_more = 2};
-	uint8_t more[2 * WIRE_SACK_ECHO_BYTES];
+	uint8_t more[(WIRE_SACK_MORE + 1) * WIRE_SACK_ECHO_BYTES];
 	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 4 * MTU, DST);
 
 	(void)state;
@@ -366,20 +366,26 @@ static void test_further_echoes_taken(void **state)
 	wire_sack_put(more, &(struct wire_sack_echo){.echo = PSN + 2, .udp_sport = 0xc000, .wait = 1});
 	wire_sack_put(more + WIRE_SACK_ECHO_BYTES, &(struct wire_sack_echo){.echo = PSN + 3, .udp_sport = 0xc000});
 	check_echo(w, more, 1, PSN + 3);
-	hx_inject(w, 0, pkt, more, sizeof(more));
+	hx_inject(w, 0, pkt, more, 2 * WIRE_SACK_ECHO_BYTES);
 	assert_int_equal(counters(w, 0)->sacks_received, 1);
-	/* One more, or less, than it has bytes for; and one that is further away. */
+	/* One more, or less, than it has bytes for; more than there may be, with and without the bytes. */
 	pkt.sack_more = 3;
-	hx_inject(w, 0, pkt, more, sizeof(more));
+	hx_inject(w, 0, pkt, more, 2 * WIRE_SACK_ECHO_BYTES);
 	pkt.sack_more = 1;
-	hx_inject(w, 0, pkt, more, sizeof(more));
+	hx_inject(w, 0, pkt, more, 2 * WIRE_SACK_ECHO_BYTES);
 	pkt.sack_more = 255;
+	hx_inject(w, 0, pkt, more, 2 * WIRE_SACK_ECHO_BYTES);
+	for (uint32_t i = 0; i <= WIRE_SACK_MORE; i++)
+		wire_sack_put(more + (size_t)i * WIRE_SACK_ECHO_BYTES, &(struct wire_sack_echo){.echo = PSN, .udp_sport = 0xc000});
+	pkt.sack_more = WIRE_SACK_MORE + 1;
 	hx_inject(w, 0, pkt, more, sizeof(more));
-	assert_int_equal(counters(w, 0)->drops[BASE_DROP_UNSUPPORTED], 3);
+	assert_int_equal(counters(w, 0)->drops[BASE_DROP_UNSUPPORTED], 4);
+	/* One that is further away than what was sent. */
 	pkt.sack_more = 2;
 	wire_sack_put(more, &(struct wire_sack_echo){.echo = PSN + 4, .udp_sport = 0xc000});
-	hx_inject(w, 0, pkt, more, sizeof(more));
+	hx_inject(w, 0, pkt, more, 2 * WIRE_SACK_ECHO_BYTES);
 	assert_int_equal(counters(w, 0)->drops[BASE_DROP_ACK_WINDOW], 1);
+	assert_int_equal(counters(w, 0)->sacks_received, 1);
 	/* Until the responder turns out not to have them. */
 	hx_run(w, 1200 * US);
 	assert_int_equal(sent_times(w, 0, PSN), 2);
@@ -397,7 +403,8 @@ static void test_hostile_sacks(void **state)
 	struct hx_world *w = make(NULL);
 	const struct wire_pkt good = {.opcode = WIRE_RC_SACK, .psn = PSN - 1, .syndrome = 0x1f, .sack_echo = PSN};
 	struct wire_pkt pkt = good;
-	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 4 * MTU, DST);
+	struct tp_qp_attr peer;
+	uint64_t id = hx_op(w, TP_WR_WRITE, 0, 0, 4 * MTU, DST), unsupported;
 
 	(void)state;
 	w->cut = true;
@@ -420,6 +427,17 @@ static void test_hostile_sacks(void **state)
 	pkt = good;
 	pkt.payload_bytes = 4;
 	expect_dropped(w, pkt, BASE_DROP_UNSUPPORTED);
+	unsupported = counters(w, 0)->drops[BASE_DROP_UNSUPPORTED];
+	/* with a pad, which it never has */
+	pkt = good;
+	pkt.l3_version = 4;
+	pkt.ttl = 64;
+	pkt.pkey = 0xffff;
+	pkt.dqpn = w->side[0].qps[0].qpn;
+	pkt.pad = 2;
+	hx_attr(w, 1, 0, &peer);
+	hx_inject_raw(w, 0, pkt, &peer.av.net, NULL, 0);
+	assert_int_equal(counters(w, 0)->drops[BASE_DROP_UNSUPPORTED], unsupported + 1);
 	assert_int_equal(w->side[0].send_cq.n, 0);
 	/* Told that all but the first came, it sends that one; told nothing more, all of them in the end. */
 	pkt = good;
