@@ -182,7 +182,7 @@ static enum base_drop check_header(const struct tp_qp *qp, struct wire_pkt *pkt,
 			return BASE_DROP_UNSUPPORTED;
 		}
 	}
-	if (response ? qp->type->send == NULL : qp->type->rx == NULL)
+	if (info->service != WIRE_SERVICE_CNP && (response ? qp->type->send == NULL : qp->type->rx == NULL))
 		return BASE_DROP_QP_TYPE;
 	if (!state_takes(qp->attr.state, response))
 		return BASE_DROP_QP_STATE;

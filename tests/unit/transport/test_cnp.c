@@ -147,6 +147,25 @@ static void marked_answers_notify_the_responder(void **state)
 	}
 }
 
+/* Annex A14: an initiator sends requests and a target answers; either half may be what has to slow down. */
+static void both_halves_of_xrc_are_notified(void **state)
+{
+	(void)state;
+	for (int answers = 0; answers < 2; answers++) {
+		struct hx_world *w = make_cnp((struct hx_options){.type = TP_QPT_XRC_INI}, answers ? mark_answers : mark_requests);
+		const struct tp_send_wqe wqe = {.opcode = answers ? TP_WR_READ : TP_WR_WRITE, .remote_addr = HX_IOVA + DST,
+			.rkey = w->side[1].srq_key, .srqn = tp_srq_number(w->side[1].srq.srq)};
+
+		hx_post(&w->side[0].qps[0], &wqe, &(struct hx_piece){0, BYTES}, 1);
+		pass_time(w, HX_S);
+		assert_int_equal(hx_poll(&w->side[0].send_cq)->status, TP_WC_SUCCESS);
+		assert_true(counters(w, answers)->cnps_received >= 1);
+		assert_int_equal(counters(w, answers)->cnps_received, counters(w, !answers)->cnps_sent);
+		assert_int_equal(counters(w, answers)->drops[BASE_DROP_QP_TYPE], 0);
+		hx_free(w);
+	}
+}
+
 /* RC_SACKs tell of marks already. */
 static void who_has_agreed_hears_of_marks_otherwise(void **state)
 {
@@ -203,6 +222,7 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_is_notified_once_in_a_gap),
 		cmocka_unit_test(an_address_is_notified_once_in_its_gap),
 		cmocka_unit_test(marked_answers_notify_the_responder),
+		cmocka_unit_test(both_halves_of_xrc_are_notified),
 		cmocka_unit_test(who_has_agreed_hears_of_marks_otherwise),
 		cmocka_unit_test(a_notification_changes_no_state),
 		cmocka_unit_test(no_buffer_means_no_notification),
