@@ -60,6 +60,7 @@ void tp_ext_start(struct tp_qp *qp)
 	x->merge = (qp->attr.ext & TP_EXT_MERGE) != 0 ? qp->attr.merge : (struct tp_merge_config){0};
 	x->merge_n = 0;
 	x->merge_due_ns = 0;
+	x->merged_psns = 0;
 	x->cc.config = NULL;
 	x->senders = 0;
 	if (qp->attr.cc != NULL)

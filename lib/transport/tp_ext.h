@@ -46,6 +46,7 @@ struct tp_sr_pkt {
 	uint8_t times;           /* sent; 255: or more */
 	uint8_t passed;          /* packets that were sent later on its EV and have arrived */
 	bool answers;            /* asks for answers that are missing, not for the first time */
+	bool merged;             /* several messages */
 };
 
 struct tp_sr_list {
@@ -86,6 +87,7 @@ struct tp_ext {
 	uint32_t merge_n;        /* work requests that the next packet has; below two: it is none of tp_merge.c */
 	uint64_t merge_due_ns;   /* they wait for more till then; 0: they do not */
 	struct base_timer merge_timer;
+	uint32_t merged_psns;    /* beyond one a packet, of those that arrived and the window does not know of yet */
 	struct cc cc;            /* its config is NULL without one */
 	uint8_t senders;         /* that are active at the responder, as it told lately; 0: not told */
 	struct tp_sr_pkt pkt[TP_SR_RING];
@@ -194,8 +196,8 @@ static inline bool tp_sr_is(struct tp_ext *x, uint32_t psn, enum tp_sr_state sta
 /* Before the work request at snd is begun: settles tp_ext.merge_n. true: what is posted waits for more. */
 bool tp_merge_waits(struct tp_qp *qp);
 void tp_merge_fired(struct base_timer *timer, void *arg, uint64_t now_ns);
-/* Sends up to n messages from wr on in one packet. How many went; 1: none did, but the first can be sent alone; 0: no buffer,
- * or its tp_swr.err tells why it cannot. */
+/* Sends up to n messages from wr on in one packet. How many went; 1: none did, but the first can be sent alone; 0: no
+ * buffer, or its tp_swr.err tells why it cannot. */
 uint32_t tp_merge_send(struct tp_qp *qp, uint32_t wr, uint32_t n);
 /* One past the PSNs that went in the same packet as psn did. */
 uint32_t tp_merge_end(struct tp_ext *x, uint32_t psn);

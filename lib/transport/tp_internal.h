@@ -448,13 +448,15 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget);
 const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint32_t bytes);
 /* Takes the next one that is posted; false: there is none, or no room for it. */
 bool tp_req_fetch(struct tp_qp *qp);
-/* The RC opcode of a work request whose message is one packet; what the headers say of it, in its last packet or before. */
+/* The RC opcode of a work request whose message is one packet; what the headers say of it, in its last packet or
+ * before. */
 uint8_t tp_req_whole(const struct tp_qp *qp, uint32_t wr);
 void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire_pkt *pkt);
 /* The packets of swr up to PSN psn are out. */
 void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
-/* Sends one packet again, that of psn of work request wr; a READ request asks for the answers up to `end`, and short messages
- * go together if `end` is behind several. What is to be sent next stays. false: no buffer now, or swr->err tells why it cannot be sent. */
+/* Sends one packet again, that of psn of work request wr; a READ request asks for the answers up to `end`, and short
+ * messages go together if `end` is behind several. What is to be sent next stays. false: no buffer now, or swr->err
+ * tells why it cannot be sent. */
 bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end);
 /* Opcode of the queue pair's service that corresponds to an RC one. */
 uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);

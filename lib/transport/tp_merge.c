@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Short messages of one queue pair in one packet (RC_MERGED, docs/wire.md), with a peer that has agreed to it: TP_EXT_MERGE.
- * What is posted when a packet is made goes together; a packet that has room left may wait for more, for a bounded time and
- * only while others are on their way (compare RFC 896, which has no bound). Each message keeps its PSN, so nothing else knows.
+ * Short messages of one queue pair in one packet (RC_MERGED, docs/wire.md), with a peer that has agreed to it:
+ * TP_EXT_MERGE. What is posted when a packet is made goes together; a packet that has room left may wait for more, for
+ * a bounded time and only while others are on their way (compare RFC 896, which has no bound). Each message keeps its
+ * PSN, so nothing else knows. What went together once is sent again together or each for itself, but never with others:
+ * a responder keeps it by its first PSN.
  */
 #include "tp_ext.h"
 #include "tp_resp.h"
 #include "wire_merge.h"
+
+/* As a READ request, one that begins within the span may not reach over the ring's end. */
+_Static_assert(WIRE_MERGE_MOST <= TP_READ_PKTS, "a packet of messages takes no more PSNs than a READ request");
 
 static bool merges(const struct tp_qp *qp)
 {
@@ -38,7 +43,7 @@ static uint32_t count(struct tp_qp *qp, bool *more)
 		uint32_t wr = req->snd + n;
 
 		if (wr == req->tail && (qp->attr.state != TP_QPS_RTS || !tp_req_fetch(qp))) {
-			*more = true;
+			*more = req->tail - req->head < qp->init.sq_depth;
 			break;
 		}
 		if (!is_short(qp, wr) || (n != 0 && is_fenced(qp, wr)))
@@ -71,10 +76,7 @@ bool tp_merge_waits(struct tp_qp *qp)
 	if (!merges(qp))
 		return false;
 	x->merge_n = count(qp, &more);
-	if (x->merge_n != 0 && more && !wait_over(x))
-		return true;
-	x->merge_due_ns = 0;
-	return false;
+	return x->merge_n != 0 && more && !wait_over(x);
 }
 
 void tp_merge_fired(struct base_timer *timer, void *arg, uint64_t now_ns)
@@ -107,11 +109,14 @@ static uint32_t lay_out(struct tp_qp *qp, uint32_t wr, uint32_t n, uint8_t *to, 
 
 uint32_t tp_merge_send(struct tp_qp *qp, uint32_t wr, uint32_t n)
 {
-	uint32_t psn = tp_req_swr(qp, wr)->psn, bytes;
+	uint32_t psn = tp_req_swr(qp, wr)->psn, asked = n, bytes;
 	uint8_t payload[TP_MAX_MTU];
 	struct rte_mbuf *m;
 
 	n = lay_out(qp, wr, n, payload, &bytes);
+	/* What arrives of a copy is taken for all of what it is a copy of. */
+	if (n < asked && qp->ext->probe_ev != PATH_SCHED_NO_EV)
+		return 0;
 	if (n < 2)
 		return n;
 	m = tp_pkt_begin(qp, WIRE_RC_MERGED, psn);
@@ -155,7 +160,7 @@ void tp_merge_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *fr
 	struct wire_pkt part;
 
 	/* Ahead, or not well-formed: as any request is judged. */
-	if (base_psn_diff(pkt->psn, resp->epsn) > 0 || !wire_merge_ok(frame, pkt)) {
+	if (base_psn_diff(pkt->psn, resp->epsn) > 0 || pkt->payload_bytes > qp->mtu || !wire_merge_ok(frame, pkt)) {
 		tp_resp_take(qp, pkt, frame);
 		return;
 	}

@@ -55,14 +55,26 @@ static void window_reset(struct tp_qp *qp)
 		window_take(qp);
 }
 
+/* Packets, and PSNs of answers: several messages in a packet count as one. */
+static uint32_t acked_pkts(struct tp_qp *qp)
+{
+	uint32_t psns = tp_psn_dist(qp->req.una, qp->req.window_una), less;
+
+	if (qp->ext == NULL)
+		return psns;
+	less = tp_min(psns, qp->ext->merged_psns);
+	qp->ext->merged_psns -= less;
+	return psns - less;
+}
+
 static void window_grow(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
-	uint32_t max = qp->tp->config.window_pkts;
-	uint32_t acked = tp_min(tp_psn_dist(req->una, req->window_una), req->window);
+	uint32_t max = qp->tp->config.window_pkts, acked;
 
 	if (tp_recovery_controlled(qp))
 		return;
+	acked = tp_min(acked_pkts(qp), req->window);
 	req->window_una = req->una;
 	if (req->window < req->window_goal) {
 		req->window = tp_min(req->window + acked, req->window_goal);

@@ -190,7 +190,7 @@ static uint32_t n_psn(const struct tp_qp *qp, const struct tp_send_wqe *wqe, con
 	return kind_of(wqe)->local ? 0 : tp_npkts(swr->bytes, qp->mtu);
 }
 
-bool tp_req_fetch(struct tp_qp *qp)
+static __rte_always_inline bool fetch(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
 	struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
@@ -210,6 +210,11 @@ bool tp_req_fetch(struct tp_qp *qp)
 	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
 	req->tail++;
 	return true;
+}
+
+bool tp_req_fetch(struct tp_qp *qp)
+{
+	return fetch(qp);
 }
 
 /* ---- what may be sent now ---- */
@@ -250,7 +255,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 
 	if (room(qp) == 0)
 		return NULL;
-	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !tp_req_fetch(qp)))
+	if (req->snd == req->tail && (qp->attr.state != TP_QPS_RTS || !fetch(qp)))
 		return NULL;
 	swr = tp_req_swr(qp, req->snd);
 	if (swr->err != TP_WC_SUCCESS) {
@@ -264,7 +269,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 	/* Each piece of a READ is a request of its own. */
 	if (swr->answered && req->snd_psn != swr->psn && req->rd_out >= qp->attr.max_rd_atomic)
 		return NULL;
-	return tp_merge_waits(qp) ? NULL : swr;
+	return qp->ext != NULL && tp_merge_waits(qp) ? NULL : swr;
 }
 
 /* ---- packets ---- */
@@ -362,21 +367,26 @@ uint8_t tp_req_whole(const struct tp_qp *qp, uint32_t wr)
 	return kind_of(tp_req_wqe(qp, wr))->only;
 }
 
-void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire_pkt *pkt)
+static __rte_always_inline void describe(const struct tp_send_wqe *wqe, const struct tp_swr *swr, bool last,
+	struct wire_pkt *pkt)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, wr);
-
 	pkt->solicited = last && kind_of(wqe)->tells_solicited && (wqe->flags & TP_SEND_SOLICITED) != 0;
 	pkt->va = wqe->remote_addr;
 	pkt->rkey = wqe->opcode == TP_WR_SEND_INV ? wqe->imm : wqe->rkey;
-	pkt->dma_bytes = tp_req_swr(qp, wr)->bytes;
+	pkt->dma_bytes = swr->bytes;
 	pkt->imm = wqe->imm;
 	pkt->xrceth = wqe->srqn & BASE_PSN_MASK;
 }
 
+void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire_pkt *pkt)
+{
+	describe(tp_req_wqe(qp, wr), tp_req_swr(qp, wr), last, pkt);
+}
+
 static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t *data, uint32_t bytes)
 {
-	const struct kind *kind = kind_of(tp_req_wqe(qp, qp->req.snd));
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	const struct kind *kind = kind_of(wqe);
 	uint32_t psn = qp->req.snd_psn;
 	bool first = psn == swr->psn, last = base_psn_add(psn, 1) == base_psn_add(swr->psn, swr->n_psn);
 	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, opcode_at(kind, first, last)), psn);
@@ -386,7 +396,7 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 		return false;
 	pkt = TP_PKT(m);
 	pkt->ack_req = qp->type->acknowledged && wants_ack(qp, last);
-	tp_req_describe(qp, qp->req.snd, last, pkt);
+	describe(wqe, swr, last, pkt);
 	choose_path(qp, pkt, base_psn_add(psn, 1));
 	tp_pkt_send(qp, m, data, bytes);
 	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));

@@ -222,5 +222,11 @@ void tp_rto_all_again(struct tp_qp *qp)
 
 void tp_rto_first_again(struct tp_qp *qp)
 {
-	tp_sr_again(qp->ext, qp->req.head, qp->req.una, tp_merge_end(qp->ext, qp->req.una), false);
+	const struct tp_swr *swr = tp_req_swr(qp, qp->req.head);
+	uint32_t psn = qp->req.una;
+
+	if (swr->answered)
+		tp_sr_again(qp->ext, qp->req.head, psn, tp_piece_end(swr, psn), psn != piece_start(swr, psn));
+	else
+		tp_sr_again(qp->ext, qp->req.head, psn, tp_merge_end(qp->ext, psn), false);
 }

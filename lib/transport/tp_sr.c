@@ -47,6 +47,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 		tp_ring_idle(x, i);
 		e->ev = tp_ev_pick(x, qp->req.snd, pkt->psn, e->ev);
 		e->times = (uint8_t)(e->times < UINT8_MAX ? e->times + 1 : UINT8_MAX);
+		e->n_psn = (uint16_t)tp_psn_dist(end, pkt->psn);
 		qp->tp->counters.retransmits++;
 	} else {
 		*e = (struct tp_sr_pkt){.psn = pkt->psn, .wr = qp->req.snd, .times = 1};
@@ -54,7 +55,9 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 		e->ev = tp_ev_pick(x, e->wr, pkt->psn, PATH_SCHED_NO_EV);
 		if (tp_req_swr(qp, e->wr)->answered)
 			x->n_asked += e->n_psn;
+		x->merge_due_ns = 0;
 	}
+	e->merged = pkt->opcode == WIRE_RC_MERGED;
 	e->passed = 0;
 	e->seq = ++x->seq;
 	e->sent_ns = qp->tp->now_ns;
@@ -230,6 +233,8 @@ static void arrived(struct tp_ext *x, uint32_t psn, bool ours)
 		return;
 	if (e->state == TP_SR_SENT && ours)
 		pass(x, i);
+	if (e->merged)
+		x->merged_psns += e->n_psn - 1u;
 	tp_ring_idle(x, i);
 	x->backoff = 0;
 }

@@ -127,9 +127,9 @@ struct vd_agreement vd_multipath_agreed(const struct vd_qp *qp, const struct vc_
 		agreed.n_planes = id->qp.ext.planes < offer.planes ? id->qp.ext.planes : offer.planes;
 		agreed.ext = flags_of(both);
 	} else if (id == NULL && peers != NULL && peers->without_cm) {
-		/* Who is listed has as many as we have, uses as many, and merges if we do. */
+		/* Who is listed has as many as we have and uses as many, and takes what is merged whether or not it merges. */
 		agreed.n_planes = peers->max_planes;
-		agreed.ext = flags_of(agreed.merge.max_bytes != 0 ? CM_EXT_MERGE : 0);
+		agreed.ext = TP_EXT_SACK | TP_EXT_MERGE;
 	}
 	return agreed;
 }

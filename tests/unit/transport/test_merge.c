@@ -401,6 +401,165 @@ static void test_not_agreed(void **state)
 	hx_free(w);
 }
 
+/* Eight of 200 bytes are more than the path MTU. */
+static void test_longer_than_mtu(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){0}, NULL);
+	struct wire_pkt pkt = {.opcode = WIRE_RC_MERGED, .psn = PSN, .merged = 8, .ack_req = 1};
+	const struct wire_pkt part = {.opcode = WIRE_RC_WRITE_ONLY, .va = HX_IOVA + DST, .rkey = w->side[1].key,
+		.dma_bytes = 200, .payload_bytes = 200};
+	uint8_t payload[8 * 220], data[200] = {0};
+	uint32_t at = 0;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		at += wire_merge_put(payload + at, &part, data);
+	hx_inject(w, 1, pkt, payload, at);
+	assert_int_equal(hx_last(w, 1)->syndrome, 0x61);
+	hx_free(w);
+}
+
+/* ---- what may happen meanwhile ---- */
+
+/* Who merges nothing takes what is merged. */
+static void test_one_end_merges(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){.stay_in_reset = true}, NULL);
+	uint64_t id[14];
+
+	(void)state;
+	for (int s = 0; s < 2; s++) {
+		struct hx_qp *q = &w->side[s].qps[0];
+		struct tp_qp_attr attr;
+
+		assert_int_equal(hx_to_state(w, q, TP_QPS_INIT), 0);
+		hx_attr(w, s, 0, &attr);
+		attr.state = TP_QPS_RTR;
+		attr.merge.max_bytes = s == 0 ? 100 : 0;
+		assert_int_equal(tp_qp_modify(w->side[s].tp, q->qp, &attr,
+					 TP_QP_STATE | TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN |
+						 TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER | TP_QP_EXT,
+					 w->now_ns), 0);
+		assert_int_equal(hx_to_state(w, q, TP_QPS_RTS), 0);
+	}
+	post_writes(w, 14, id);
+	hx_run(w, 50 * HX_MS);
+	expect_all(w, 14, id);
+	assert_int_equal(w->side[0].emitted, 3);
+	assert_int_equal(counters(w, 1)->unagreed, 0);
+	hx_free(w);
+}
+
+/* Drained is what was sent; what waits for more waits on, till RTS. */
+static void test_drained_while_some_wait(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){.merge = {100, 5 * HX_MS}, .timeout = 18}, NULL);
+	const struct tp_qp_attr attr = {.state = TP_QPS_SQD, .en_sqd_async_notify = 1};
+	struct hx_qp *q = &w->side[0].qps[0];
+	uint64_t id[3];
+
+	(void)state;
+	post_writes(w, 1, id);
+	hx_run(w, 5 * US);
+	post_writes(w, 2, id + 1);
+	hx_run(w, 2 * US);
+	assert_int_equal(w->side[0].emitted, 1);
+	assert_int_equal(tp_qp_modify(w->side[0].tp, q->qp, &attr, TP_QP_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY, w->now_ns), 0);
+	hx_run(w, 50 * HX_MS);
+	assert_int_equal(w->side[0].emitted, 1);
+	assert_int_equal(q->events[TP_EVENT_SQ_DRAINED], 1);
+	assert_int_equal(hx_to_state(w, q, TP_QPS_RTS), 0);
+	hx_run(w, 50 * HX_MS);
+	expect_all(w, 3, id);
+	hx_free(w);
+}
+
+/* The agreement ends while some are on their way and others wait. */
+static void test_plain_while_some_wait(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){.merge = {100, 5 * HX_MS}}, NULL);
+	uint64_t id[9];
+
+	(void)state;
+	post_writes(w, 7, id);
+	hx_run(w, 5 * US);
+	post_writes(w, 2, id + 7);
+	hx_run(w, 2 * US);
+	tp_qp_plain(w->side[0].tp, w->side[0].qps[0].qp);
+	tp_qp_plain(w->side[1].tp, w->side[1].qps[0].qp);
+	hx_run(w, 5 * HX_S);
+	expect_all(w, 9, id);
+	hx_free(w);
+}
+
+/* That no buffer was there when the time was over is no reason to wait once more. */
+static void test_wait_without_buffers(void **state)
+{
+	struct hx_options o = {.merge = {100, 100 * US}, .latency_ns = 1 * HX_MS, .timeout = 18};
+	struct hx_world *w = merging(o, NULL);
+	uint64_t id[3], posted_ns;
+
+	(void)state;
+	post_writes(w, 1, id);
+	hx_run(w, 5 * US);
+	post_writes(w, 2, id + 1);
+	posted_ns = w->now_ns;
+	w->side[0].empty_pools = 3;
+	while (w->side[0].emitted < 2 && w->now_ns - posted_ns < 1 * HX_MS)
+		pass_time(w, 3 * US);
+	assert_in_range(w->now_ns - posted_ns, 100 * US, 150 * US);
+	hx_run(w, 50 * HX_MS);
+	expect_all(w, 3, id);
+	hx_free(w);
+}
+
+/* The memory of the third is gone when it is to be sent again: it fails in its turn, without a timeout. */
+static void test_gone_when_lost(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){.timeout = 18}, lose_first);
+	const struct tp_mr_attr mr = {.pd = HX_PD, .iova = HX_IOVA, .bytes = HX_MEM_BYTES, .as = &w->side[0],
+		.addr = (uintptr_t)w->side[0].mem, .direct = w->side[0].mem};
+	const struct tp_send_wqe write = {.opcode = TP_WR_WRITE, .rkey = w->side[1].key, .remote_addr = HX_IOVA + DST};
+	struct tp_sge sge = {.addr = HX_IOVA, .bytes = BYTES};
+	uint64_t id[4];
+
+	(void)state;
+	assert_int_equal(tp_mr_create(w->side[0].tp, &mr, &sge.lkey), 0);
+	post_writes(w, 2, id);
+	id[2] = hx_post_raw(&w->side[0].qps[0], &write, &sge, 1);
+	id[3] = hx_op(w, TP_WR_WRITE, 0, 0, BYTES, DST);
+	hx_run(w, 5 * US);
+	assert_int_equal(w->side[0].emitted, 1);
+	assert_int_equal(tp_mr_destroy(w->side[0].tp, sge.lkey), 0);
+	hx_run(w, 1 * HX_S);
+	hx_expect(&w->side[0].send_cq, id[0], TP_WC_SUCCESS);
+	hx_expect(&w->side[0].send_cq, id[1], TP_WC_SUCCESS);
+	hx_expect(&w->side[0].send_cq, id[2], TP_WC_LOC_PROT_ERR);
+	hx_expect(&w->side[0].send_cq, id[3], TP_WC_WR_FLUSH_ERR);
+	assert_int_equal(counters(w, 0)->ack_timeouts, 0);
+	hx_free(w);
+}
+
+/* The third finds no room in the completion queue: nothing behind it is done. */
+static void test_completion_queue_full(void **state)
+{
+	struct hx_world *w = merging((struct hx_options){0}, NULL);
+	const struct hx_piece piece = {0, 4}, into = {DST, 64};
+	const struct tp_send_wqe send = {.opcode = TP_WR_SEND};
+
+	(void)state;
+	w->side[1].recv_cq.limit = 2;
+	for (int i = 0; i < 6; i++) {
+		hx_recv(&w->side[1].qps[0], &into, 1);
+		hx_post(&w->side[0].qps[0], &send, &piece, 1);
+	}
+	hx_run(w, 5 * HX_S);
+	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_ERR);
+	assert_int_equal(w->side[1].recv_cq.n, 2);
+	assert_int_equal(w->side[0].send_cq.n, 6);
+	hx_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +577,13 @@ int main(void)
 		cmocka_unit_test(test_partly_known),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_not_agreed),
+		cmocka_unit_test(test_longer_than_mtu),
+		cmocka_unit_test(test_one_end_merges),
+		cmocka_unit_test(test_drained_while_some_wait),
+		cmocka_unit_test(test_plain_while_some_wait),
+		cmocka_unit_test(test_wait_without_buffers),
+		cmocka_unit_test(test_gone_when_lost),
+		cmocka_unit_test(test_completion_queue_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

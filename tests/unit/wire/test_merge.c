@@ -18,9 +18,10 @@ static uint8_t frame[ROOM];
 /* A SEND of three bytes with immediate data and SE, and a WRITE of four, in a packet; its payload's bytes. */
 static uint32_t two(uint8_t *p)
 {
-	const struct wire_pkt send = {.opcode = WIRE_RC_SEND_ONLY_IMM, .solicited = 1, .payload_bytes = 3, .imm = 0x04030201};
-	const struct wire_pkt write = {
-		.opcode = WIRE_RC_WRITE_ONLY, .payload_bytes = 4, .va = 0x1122334455667788, .rkey = 0x99aabbcc, .dma_bytes = 4};
+	const struct wire_pkt send = {
+		.opcode = WIRE_RC_SEND_ONLY_IMM, .solicited = 1, .payload_bytes = 3, .imm = 0x04030201};
+	const struct wire_pkt write = {.opcode = WIRE_RC_WRITE_ONLY, .payload_bytes = 4, .va = 0x1122334455667788,
+		.rkey = 0x99aabbcc, .dma_bytes = 4};
 	uint32_t n = wire_merge_put(p, &send, (const uint8_t *)"abc");
 
 	return n + wire_merge_put(p + n, &write, (const uint8_t *)"wxyz");
@@ -29,8 +30,8 @@ static uint32_t two(uint8_t *p)
 static struct wire_pkt seal(uint8_t count, const uint8_t *payload, uint32_t bytes)
 {
 	struct wire_pkt made = {
-		.opcode = WIRE_RC_MERGED, .l3_version = 4, .ttl = 64, .udp_sport = 0xc000, .pkey = 0xffff, .dqpn = 0x123,
-		.psn = 0xffffff, .ack_req = 1, .merged = count, .payload_bytes = (uint16_t)bytes};
+		.opcode = WIRE_RC_MERGED, .l3_version = 4, .ttl = 64, .udp_sport = 0xc000, .pkey = 0xffff,
+		.dqpn = 0x123, .psn = 0xffffff, .ack_req = 1, .merged = count, .payload_bytes = (uint16_t)bytes};
 	struct wire_l2l3 net = {.smac = {2}};
 	struct wire_pkt pkt;
 
@@ -47,7 +48,8 @@ static void test_layout(void **state)
 {
 	static const uint8_t bytes[] = {
 		0x05, 0x80, 0, 3, 1, 2, 3, 4, 'a', 'b', 'c', 0,
-		0x0a, 0, 0, 4, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0, 0, 0, 4, 'w', 'x', 'y', 'z'};
+		0x0a, 0, 0, 4, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0, 0, 0, 4,
+		'w', 'x', 'y', 'z'};
 	uint8_t payload[64];
 	struct wire_pkt pkt;
 
