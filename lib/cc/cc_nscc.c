@@ -33,14 +33,20 @@
 #define UNEVEN_RTTS      20u      /* for so many round trips */
 #define SPARE_PACKETS    24u      /* beyond the bandwidth-delay product: on short links queues of a few packets are more */
 
+void cc_two_products(struct cc *cc, uint64_t bdp_bytes)
+{
+	uint64_t spare = (uint64_t)SPARE_PACKETS * cc->config->packet_bytes;
+	uint64_t max = bdp_bytes + (bdp_bytes > spare ? bdp_bytes : spare);
+
+	if (cc->config->max_window_bytes != 0)
+		return;
+	cc->max_window_bytes = max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
+	cc->window_bytes = cc->max_window_bytes;
+}
+
 void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes)
 {
-	uint64_t spare = (uint64_t)SPARE_PACKETS * cc->config->packet_bytes, max = bdp_bytes + (bdp_bytes > spare ? bdp_bytes : spare);
-
-	if (cc->config->max_window_bytes == 0) {
-		cc->max_window_bytes = max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
-		cc->window_bytes = cc->max_window_bytes;
-	}
+	cc_two_products(cc, bdp_bytes);
 	cc->gain = ((uint64_t)cc->config->packet_bytes << SHIFT) * bdp_bytes / REF_BYTES;
 	cc->below_gain = (uint64_t)(((unsigned __int128)cc->gain * BELOW_GAIN << BELOW_SHIFT) / REF_NS);
 }

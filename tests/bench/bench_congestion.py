@@ -63,6 +63,10 @@ def scenario(traffic, kind, more):
         base = base.removesuffix(end)
     with open(os.path.join(TOP, "config", "sim", base + ".conf"), encoding="ascii") as f:
         text = f.read()
+    for old, new in traffic.get("swap", []):
+        if old not in text:
+            raise ValueError(f"config/sim/{base}.conf has no \"{old}\"")
+        text = text.replace(old, new)
     text = re.sub(r"(?m)^fabric(\s*)= \{", r"fabric\1= { " + traffic.get("fabric", ""), text)
     return re.sub(r"(?m)^transport(\s*)= \{", rf'transport\1= {{ congestion = "{kind}";', text) + more + "\n"
 
