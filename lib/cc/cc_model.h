@@ -34,13 +34,17 @@ enum cc_feature {
 	CC_FEATURES,
 };
 
-/* A whole binary tree: below split i are 2 i + 1, if the feature is not above the threshold, and 2 i + 2. Leaves follow
- * from left to right. */
+/* A split: whether a feature is above a threshold. In one word without a sign, so that a step down a tree is a load, a
+ * comparison and an addition with carry. */
+#define CC_MODEL_BIAS (2 * CC_MODEL_MAX)
+#define CC_SPLIT(feature, threshold) ((uint32_t)((threshold) + CC_MODEL_BIAS) << 8 | (uint32_t)(feature))
+
+/* A whole binary tree: below the n-th split are the 2 n-th, if the feature is not above the threshold, and the next, where
+ * the first is n = 1. Leaves follow from left to right. */
 struct cc_model_tree {
-	int32_t threshold[CC_MODEL_SPLITS];
+	uint32_t split[CC_MODEL_SPLITS]; /* CC_SPLIT() */
 	int16_t leaf[CC_MODEL_LEAVES];  /* part of the window, of 1024 */
-	uint8_t feature[CC_MODEL_SPLITS];
-	uint8_t depth;                  /* 1..CC_MODEL_DEPTH: 2^depth - 1 splits and 2^depth leaves are used */
+	uint32_t depth;                 /* 1..CC_MODEL_DEPTH: 2^depth - 1 splits and 2^depth leaves are used */
 };
 
 struct cc_model {

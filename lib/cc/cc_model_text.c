@@ -164,7 +164,7 @@ static int unsigned_field(struct reader *r, const char *name, int32_t min, int32
 	return rc;
 }
 
-static int feature(struct reader *r, const struct word *word, uint8_t *value)
+static int feature(struct reader *r, const struct word *word, enum cc_feature *value)
 {
 	char shown[SHOWN_BYTES + 1], list[100] = "";
 
@@ -173,7 +173,7 @@ static int feature(struct reader *r, const struct word *word, uint8_t *value)
 		size_t used = strlen(list);
 
 		if (is(word, name)) {
-			*value = (uint8_t)i;
+			*value = (enum cc_feature)i;
 			return 0;
 		}
 		(void)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : i + 1 == CC_FEATURES ? " or " : ", ", name);
@@ -185,27 +185,28 @@ static int feature(struct reader *r, const struct word *word, uint8_t *value)
 
 static int split(struct reader *r, struct cc_model_tree *tree, uint32_t at)
 {
+	enum cc_feature which = 0;
+	int32_t threshold = 0;
 	int rc = expect(r, "split", 2, "split FEATURE THRESHOLD");
 
 	if (rc == 0)
-		rc = feature(r, &r->words[1], &tree->feature[at]);
+		rc = feature(r, &r->words[1], &which);
 	if (rc == 0)
-		rc = number(r, &r->words[2], -CC_MODEL_MAX, CC_MODEL_MAX, &tree->threshold[at]);
+		rc = number(r, &r->words[2], -CC_MODEL_MAX, CC_MODEL_MAX, &threshold);
+	tree->split[at] = CC_SPLIT(which, threshold);
 	return rc;
 }
 
 static int tree_of(struct reader *r, struct cc_model_tree *tree)
 {
-	uint32_t depth;
 	int32_t step = 0;
-	int rc = unsigned_field(r, "tree", 1, CC_MODEL_DEPTH, &depth);
+	int rc = unsigned_field(r, "tree", 1, CC_MODEL_DEPTH, &tree->depth);
 
 	if (rc != 0)
 		return rc;
-	tree->depth = (uint8_t)depth;
-	for (uint32_t i = 0; i < (1u << depth) - 1 && rc == 0; i++)
+	for (uint32_t i = 0; i < (1u << tree->depth) - 1 && rc == 0; i++)
 		rc = split(r, tree, i);
-	for (uint32_t i = 0; i < 1u << depth && rc == 0; i++) {
+	for (uint32_t i = 0; i < 1u << tree->depth && rc == 0; i++) {
 		rc = field(r, "leaf", -CC_MODEL_MAX_LEAF, CC_MODEL_MAX_LEAF, &step);
 		tree->leaf[i] = (int16_t)step;
 	}

@@ -250,10 +250,9 @@ static void draw_model(struct plan *p)
 	for (uint32_t i = 0; i < m->n_trees; i++) {
 		struct cc_model_tree *tree = &m->trees[i];
 
-		tree->depth = (uint8_t)(1 + draw(p, CC_MODEL_DEPTH));
+		tree->depth = (uint32_t)(1 + draw(p, CC_MODEL_DEPTH));
 		for (uint32_t k = 0; k < CC_MODEL_SPLITS; k++) {
-			tree->feature[k] = (uint8_t)draw(p, CC_FEATURES);
-			tree->threshold[k] = (int32_t)(1u << draw(p, 14)) - 32;
+			tree->split[k] = CC_SPLIT(draw(p, CC_FEATURES), (int32_t)(1u << draw(p, 14)) - 32);
 		}
 		for (uint32_t k = 0; k < CC_MODEL_LEAVES; k++)
 			tree->leaf[k] = (int16_t)((int)draw(p, 200) - 100);

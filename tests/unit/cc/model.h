@@ -7,7 +7,7 @@
 
 static const struct cc_model some_model = {
 	.first_packets = 4, .share_percent = 150, .n_trees = 1,
-	.trees = {{.depth = 1, .feature = {CC_F_DELAY}, .threshold = {512}, .leaf = {40, -80}}},
+	.trees = {{.depth = 1, .split = {CC_SPLIT(CC_F_DELAY, 512)}, .leaf = {40, -80}}},
 };
 
 #endif

@@ -46,10 +46,9 @@ static void draw_model(struct cc_model *model)
 	for (uint32_t i = 0; i < model->n_trees; i++) {
 		struct cc_model_tree *tree = &model->trees[i];
 
-		tree->depth = (uint8_t)(1 + draw(CC_MODEL_DEPTH));
+		tree->depth = (uint32_t)(1 + draw(CC_MODEL_DEPTH));
 		for (uint32_t k = 0; k < CC_MODEL_SPLITS; k++) {
-			tree->feature[k] = (uint8_t)draw(CC_FEATURES);
-			tree->threshold[k] = draw_signed(1u << draw(21));
+			tree->split[k] = CC_SPLIT(draw(CC_FEATURES), draw_signed(1u << draw(21)));
 		}
 		for (uint32_t k = 0; k < CC_MODEL_LEAVES; k++)
 			tree->leaf[k] = (int16_t)draw_signed(CC_MODEL_MAX_LEAF);

@@ -29,9 +29,9 @@
 static const struct cc_model by_hand = {
 	.first_packets = 4, .share_percent = 150, .n_trees = 2,
 	.trees = {
-		{.depth = 2, .feature = {CC_F_DELAY, CC_F_MARKED, CC_F_DELAY}, .threshold = {1024, 512, 2048},
+		{.depth = 2, .split = {CC_SPLIT(CC_F_DELAY, 1024), CC_SPLIT(CC_F_MARKED, 512), CC_SPLIT(CC_F_DELAY, 2048)},
 			.leaf = {100, -50, -100, -300}},
-		{.depth = 1, .feature = {CC_F_SENDERS}, .threshold = {4}, .leaf = {24, -24}},
+		{.depth = 1, .split = {CC_SPLIT(CC_F_SENDERS, 4)}, .leaf = {24, -24}},
 	},
 };
 
@@ -95,7 +95,7 @@ static void the_deepest_tree_has_sixteen_leaves(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < CC_MODEL_SPLITS; i++)
-		model.trees[0].feature[i] = (uint8_t)bits[i == 0 ? 0 : i < 3 ? 1 : i < 7 ? 2 : 3];
+		model.trees[0].split[i] = CC_SPLIT(bits[i == 0 ? 0 : i < 3 ? 1 : i < 7 ? 2 : 3], 0);
 	for (uint32_t i = 0; i < CC_MODEL_LEAVES; i++)
 		model.trees[0].leaf[i] = (int16_t)i;
 	assert_int_equal(cc_model_check(&model), 0);
@@ -194,7 +194,7 @@ static void feature_is(struct cc_model *model, enum cc_feature feature, int32_t 
 
 	for (int32_t below = 0; below < 2; below++) {
 		*model = (struct cc_model){.share_percent = 1000, .n_trees = 1, .trees = {
-			{.depth = 1, .feature = {(uint8_t)feature}, .threshold = {value - below}, .leaf = {0, 512}}}};
+			{.depth = 1, .split = {CC_SPLIT(feature, value - below)}, .leaf = {0, 512}}}};
 		begin(&w, model, QUARTER);
 		tell(&w);
 		if (cc_window_bytes(&w.cc) != (below ? QUARTER + QUARTER / 2 : QUARTER))
@@ -309,10 +309,10 @@ static void a_model_is_needed_and_checked(void **state)
 	model.trees[0].depth = 5;
 	assert_int_equal(cc_config_check(&config), -EINVAL);
 	model = by_hand;
-	model.trees[1].feature[0] = CC_FEATURES;
+	model.trees[1].split[0] = CC_SPLIT(CC_FEATURES, 0);
 	assert_int_equal(cc_config_check(&config), -EINVAL);
 	model = by_hand;
-	model.trees[0].threshold[2] = CC_MODEL_MAX + 1;
+	model.trees[0].split[2] = CC_SPLIT(CC_F_RATE, CC_MODEL_MAX + 1);
 	assert_int_equal(cc_config_check(&config), -EINVAL);
 	model = by_hand;
 	model.trees[0].leaf[3] = -1025;

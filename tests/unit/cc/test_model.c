@@ -60,12 +60,11 @@ static void all_of_it_is_read(void **state)
 	assert_int_equal(model.share_percent, 150);
 	assert_int_equal(model.n_trees, 2);
 	assert_int_equal(model.trees[0].depth, 1);
-	assert_int_equal(model.trees[0].feature[0], CC_F_DELAY);
-	assert_int_equal(model.trees[0].threshold[0], 1024);
+	assert_int_equal(model.trees[0].split[0], CC_SPLIT(CC_F_DELAY, 1024));
 	assert_int_equal(model.trees[0].leaf[1], -1024);
 	assert_int_equal(model.trees[1].depth, 2);
-	assert_int_equal(model.trees[1].feature[2], CC_F_ALL);
-	assert_int_equal(model.trees[1].threshold[1], -1048576);
+	assert_int_equal(model.trees[1].split[1], CC_SPLIT(CC_F_TREND, -1048576));
+	assert_int_equal(model.trees[1].split[2], CC_SPLIT(CC_F_ALL, 1048576));
 	assert_int_equal(model.trees[1].leaf[3], 4);
 	/* without the last newline as well */
 	assert_int_equal(parse(good, strlen(good) - 1), 0);

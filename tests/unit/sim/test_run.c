@@ -275,7 +275,7 @@ static void test_same_seed_same_bytes(void **state)
 
 static const struct cc_model some_model = {
 	.first_packets = 4, .share_percent = 150, .n_trees = 1,
-	.trees = {{.depth = 1, .feature = {CC_F_DELAY}, .threshold = {512}, .leaf = {40, -80}}},
+	.trees = {{.depth = 1, .split = {CC_SPLIT(CC_F_DELAY, 512)}, .leaf = {40, -80}}},
 };
 
 /* Under each congestion controller all flows end, in pairs and several to one host. */
