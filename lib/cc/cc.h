@@ -95,9 +95,12 @@ struct cc_theta {
 
 /* Private. */
 struct cc_median {
-	uint32_t delay_ns[CC_MEDIAN_OF];   /* the last, in no order; by three they are also sorted: */
-	uint32_t least_ns[CC_MEDIAN_OF / 3], middle_ns[CC_MEDIAN_OF / 3], most_ns[CC_MEDIAN_OF / 3];
-	uint8_t n, at;
+	uint32_t delay_ns[CC_MEDIAN_OF]; /* the last, a ring of threes */
+	uint32_t fourth_ns, fifth_ns;    /* of the eight that stay when the next comes */
+	/* Of the two threes that it is not in: the larger least, both middles, the smaller largest. */
+	uint32_t least_ns, middle_low_ns, middle_high_ns, most_ns;
+	uint8_t n;
+	uint8_t three, place;            /* where the next goes: its three begins at 0, 3 or 6, and its place there */
 };
 
 /* Private. */
@@ -128,7 +131,7 @@ struct cc_learned {
 	struct cc_median median;
 	struct cc_incast incast;
 	uint32_t past_ns[CC_LOOK_AHEAD]; /* medians of the last decisions, from the next place on */
-	uint32_t latest_ns;
+	uint32_t latest_ns, median_ns;
 	uint32_t marked16;         /* EWMA, << 16 */
 	uint32_t share_bytes;      /* of all senders to the receiver */
 	uint64_t by_target, by_bdp; /* what turns ns and bytes into parts, << 32 */

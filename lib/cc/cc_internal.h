@@ -29,32 +29,6 @@ extern const struct cc_ops cc_none_ops, cc_dcqcn_ops, cc_timely_ops, cc_swift_op
 void cc_window_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
 void cc_window_silent(struct cc *cc, uint64_t now_ns);
 
-/* cc_nscc.c: its parts, in the order in which an acknowledgement takes them. */
-void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes);
-/* So many bytes have arrived. */
-void cc_nscc_count(struct cc *cc, uint32_t bytes);
-/* The delay of a packet. */
-void cc_nscc_delay(struct cc *cc, uint32_t delay_ns, uint64_t now_ns);
-/* Not marked, and the delay is below the target; is not. */
-void cc_nscc_grow_below(struct cc *cc, uint32_t bytes, uint32_t delay_ns);
-void cc_nscc_grow_above(struct cc *cc, uint32_t bytes);
-/* Marked with delays about so long: at most once a round trip. */
-void cc_nscc_shrink(struct cc *cc, uint64_t about_ns, uint64_t now_ns);
-static inline uint64_t cc_nscc_average_ns(const struct cc *cc)
-{
-	return cc->average_ns16 >> 16;
-}
-/* Puts into effect what has been gathered. */
-void cc_nscc_settle(struct cc *cc, uint64_t now_ns);
-/* Looks at what was achieved, once a while. */
-void cc_nscc_adapt(struct cc *cc, uint64_t now_ns);
-/* All that an acknowledgement without a round trip does after it was counted. */
-void cc_nscc_unknown(struct cc *cc, const struct cc_ack *ack);
-/* While paths are far from equal, less than the largest window. */
-void cc_nscc_even_out(struct cc *cc, uint64_t now_ns);
-void cc_nscc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
-void cc_nscc_silent(struct cc *cc, uint64_t now_ns);
-
 /* cc_nscc.c: twice the bandwidth-delay product, but a few packets beyond it at least; unless the configuration says what
  * the largest window is. */
 void cc_two_products(struct cc *cc, uint64_t bdp_bytes);

@@ -56,10 +56,10 @@ static int32_t part(uint64_t value, uint64_t by)
 }
 
 /* elapsed_ns: since the last decision, not 0. */
-static void look(const struct cc *cc, uint32_t median_ns, uint64_t elapsed_ns, int32_t features[CC_FEATURES])
+static void look(const struct cc *cc, uint64_t elapsed_ns, int32_t features[CC_FEATURES])
 {
 	const struct cc_learned *l = &cc->learned;
-	uint32_t past_ns = l->past_ns[l->at_past];
+	uint32_t median_ns = l->median_ns, past_ns = l->past_ns[l->at_past];
 	uint64_t window = (uint64_t)part(cc->window_bytes, l->by_bdp);
 
 	features[CC_F_DELAY] = part(median_ns, l->by_target);
@@ -74,12 +74,12 @@ static void look(const struct cc *cc, uint32_t median_ns, uint64_t elapsed_ns, i
 	features[CC_F_SENDERS] = l->incast.senders;
 }
 
-static void decide(struct cc *cc, uint32_t median_ns, uint64_t now_ns)
+static void decide(struct cc *cc, uint64_t now_ns)
 {
 	struct cc_learned *l = &cc->learned;
 	int32_t features[CC_FEATURES], step;
 
-	look(cc, median_ns, now_ns - l->decided_ns, features);
+	look(cc, now_ns - l->decided_ns, features);
 	step = cc_model_sum(cc->config->model, features);
 	step = step > MOST ? MOST : step < -MOST ? -MOST : step;
 	cc_set_window(cc, (uint64_t)(cc->window_bytes + (int64_t)cc->window_bytes * step / CC_MODEL_ONE));
@@ -102,16 +102,15 @@ static bool due(const struct cc *cc, uint64_t now_ns)
 		now_ns - l->decided_ns >= cc->config->base_rtt_ns / CC_LOOK_AHEAD;
 }
 
-static void begin(struct cc_learned *l, uint32_t median_ns)
+static void begin(struct cc_learned *l)
 {
 	for (uint32_t i = 0; i < CC_LOOK_AHEAD; i++)
-		l->past_ns[i] = median_ns;
+		l->past_ns[i] = l->median_ns;
 }
 
 static void acked(struct cc *cc, const struct cc_ack *ack)
 {
 	struct cc_learned *l = &cc->learned;
-	uint32_t median_ns;
 
 	count(l, ack);
 	if (ack->senders != l->incast.senders)
@@ -119,15 +118,14 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	cc_incast_open(cc, &l->incast);
 	if (ack->rtt_ns != 0) {
 		l->latest_ns = cc_delay_ns(cc, ack);
-		cc_median_add(&l->median, l->latest_ns);
+		l->median_ns = cc_median_take(&l->median, l->latest_ns);
 	}
 	if (l->decided_ns == 0 || due(cc, ack->now_ns)) {
-		median_ns = cc_median(&l->median);
 		if (l->decided_ns == 0)
-			begin(l, median_ns);
+			begin(l);
 		else
-			decide(cc, median_ns, ack->now_ns);
-		l->past_ns[l->at_past] = median_ns;
+			decide(cc, ack->now_ns);
+		l->past_ns[l->at_past] = l->median_ns;
 		l->at_past = (uint8_t)((l->at_past + 1) % CC_LOOK_AHEAD);
 		l->decided_ns = ack->now_ns;
 		l->acked_bytes = 0;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The median of the last nine delays: packets go by many paths, and the latest delay is that of one. */
+/*
+ * The median of the last nine delays: packets go by many paths, and the latest delay is that of one.
+ *
+ * The next delay takes the place of the oldest; of the eight that stay the fourth and the fifth are known before it comes,
+ * and the median is it, within those two. So what is to be decided by the median waits for two comparisons, and the rest
+ * is done beside that. The nine lie in threes that are sorted when they are full: of three sorted threes the median of
+ * all is the median of the largest least, the median middle and the least largest, and so it is of eight with 0 or with
+ * infinity for the ninth.
+ */
 #ifndef CC_MEDIAN_H
 #define CC_MEDIAN_H
 
@@ -20,54 +28,38 @@ static inline uint32_t cc_middle(uint32_t a, uint32_t b, uint32_t c)
 	return cc_most(cc_least(a, b), cc_least(cc_most(a, b), c));
 }
 
-/* Sorts the three that the place at is one of. */
-static inline void cc_median_sort(struct cc_median *p, uint32_t at)
-{
-	uint32_t three = at / 3;
-	uint32_t a = p->delay_ns[3 * three], b = p->delay_ns[3 * three + 1], c = p->delay_ns[3 * three + 2];
+/* cc_median.c: the lower median of the first few; from the ninth on all is prepared for cc_median_take(). */
+uint32_t cc_median_few(struct cc_median *p, uint32_t delay_ns);
+/* The next place is in another three than the last: sorts that, and looks at the two that stay. */
+void cc_median_next_three(struct cc_median *p);
 
-	p->least_ns[three] = cc_least(cc_least(a, b), c);
-	p->middle_ns[three] = cc_middle(a, b, c);
-	p->most_ns[three] = cc_most(cc_most(a, b), c);
+/* Which eight stay when the next comes. */
+static inline void cc_median_prepare(struct cc_median *p)
+{
+	const uint32_t *three = &p->delay_ns[p->three];
+	/* the two of it that stay, for the places 0, 1 and 2 */
+	uint32_t a = three[p->place == 0], b = three[2 - (p->place == 2)];
+	uint32_t low = cc_least(a, b), high = cc_most(a, b);
+
+	p->fourth_ns = cc_middle(p->least_ns, cc_most(p->middle_low_ns, cc_least(p->middle_high_ns, low)),
+		cc_least(p->most_ns, high));
+	p->fifth_ns = cc_middle(cc_most(p->least_ns, low), cc_most(p->middle_low_ns, cc_least(p->middle_high_ns, high)),
+		p->most_ns);
 }
 
-/* Of three threes: the median of all is the median of the largest least, the median middle and the least largest. */
-static inline uint32_t cc_median_nine(const struct cc_median *p)
+/* Takes one more: the median, and the lower of the two in the middle while there are fewer than nine. */
+static inline uint32_t cc_median_take(struct cc_median *p, uint32_t delay_ns)
 {
-	return cc_middle(cc_most(cc_most(p->least_ns[0], p->least_ns[1]), p->least_ns[2]),
-		cc_middle(p->middle_ns[0], p->middle_ns[1], p->middle_ns[2]),
-		cc_least(cc_least(p->most_ns[0], p->most_ns[1]), p->most_ns[2]));
-}
+	uint32_t median_ns;
 
-/* The lower median of the first few. */
-static inline uint32_t cc_median_few(const uint32_t *v, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t below = 0;
-
-		for (uint32_t k = 0; k < n; k++)
-			below += v[k] < v[i] || (v[k] == v[i] && k < i);
-		if (below == (n - 1) / 2)
-			return v[i];
-	}
-	return 0;
-}
-
-static inline void cc_median_add(struct cc_median *p, uint32_t delay_ns)
-{
-	uint32_t at = p->at;
-
-	p->delay_ns[at] = delay_ns;
-	cc_median_sort(p, at);
-	p->at = (uint8_t)(at + 1 < CC_MEDIAN_OF ? at + 1 : 0);
 	if (p->n < CC_MEDIAN_OF)
-		p->n++;
-}
-
-/* While there are fewer than nine the lower of the two in the middle, 0 if there are none. */
-static inline uint32_t cc_median(const struct cc_median *p)
-{
-	return p->n == CC_MEDIAN_OF ? cc_median_nine(p) : cc_median_few(p->delay_ns, p->n);
+		return cc_median_few(p, delay_ns);
+	median_ns = cc_most(p->fourth_ns, cc_least(p->fifth_ns, delay_ns));
+	p->delay_ns[p->three + p->place++] = delay_ns;
+	if (p->place == 3)
+		cc_median_next_three(p);
+	cc_median_prepare(p);
+	return median_ns;
 }
 
 #endif

@@ -21,8 +21,8 @@
  */
 #include <stddef.h>
 
-#include "cc_internal.h"
 #include "cc_median.h"
+#include "cc_nscc.h"
 
 #define FRACTION     8
 #define LEVEL_SHIFT  2   /* alpha 1/4 */
@@ -115,9 +115,8 @@ static void init(struct cc *cc, uint64_t bdp_bytes)
 	cc_incast_init(cc, &cc->predict.incast, params(cc)->first_packets);
 }
 
-static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
+static inline void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns, bool predicts)
 {
-	bool predicts = params(cc)->prediction;
 	uint32_t target_ns = cc->target_ns, later_ns = median_ns;
 	uint64_t about_ns = cc_nscc_average_ns(cc);
 
@@ -141,21 +140,20 @@ static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
 
 static void acked(struct cc *cc, const struct cc_ack *ack)
 {
+	const struct cc_predictive_params *has = params(cc);
 	uint32_t delay_ns = cc_delay_ns(cc, ack);
 
 	cc_nscc_count(cc, ack->bytes);
-	if (params(cc)->incast_cap)
+	if (has->incast_cap)
 		take_senders(cc, ack->senders);
 	cc_incast_open(cc, &cc->predict.incast);
 	if (ack->rtt_ns == 0) {
 		cc_nscc_unknown(cc, ack);
 	} else {
-		if (params(cc)->median) {
-			cc_median_add(&cc->predict.median, delay_ns);
-			delay_ns = cc_median(&cc->predict.median);
-		}
+		if (has->median)
+			delay_ns = cc_median_take(&cc->predict.median, delay_ns);
 		cc_nscc_delay(cc, delay_ns, ack->now_ns);
-		react(cc, ack, delay_ns);
+		react(cc, ack, delay_ns, has->prediction);
 		cc_nscc_settle(cc, ack->now_ns);
 		cc_nscc_adapt(cc, ack->now_ns);
 		cc_nscc_even_out(cc, ack->now_ns);

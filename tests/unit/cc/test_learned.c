@@ -176,11 +176,11 @@ static void a_decision_changes_a_half_at_most(void **state)
 	struct world w;
 
 	(void)state;
-	model.trees[0] = (struct cc_model_tree){.depth = 1, .leaf = {1024, 1024}};
+	model.trees[0] = (struct cc_model_tree){.depth = 1, .split = {CC_SPLIT(CC_F_DELAY, 0)}, .leaf = {1024, 1024}};
 	begin(&w, &model, 50000);
 	ack(&w, 0, false, 0);
 	assert_int_equal(cc_window_bytes(&w.cc), 75000);
-	model.trees[0] = (struct cc_model_tree){.depth = 1, .leaf = {-1024, -1024}};
+	model.trees[0] = (struct cc_model_tree){.depth = 1, .split = {CC_SPLIT(CC_F_DELAY, 0)}, .leaf = {-1024, -1024}};
 	ack(&w, 0, false, 0);
 	assert_int_equal(cc_window_bytes(&w.cc), 37500);
 }
