@@ -5,7 +5,7 @@
 usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--seeds N] [--first SEED] [--only NAME]...
 
 Traffic is that of config/sim/NAME.conf, with one controller after the other; NAME-pfc and NAME-lossy are the same over
-other queues. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
+other queues, websearch-LOAD is websearch-incast at another load, with one seed and fewer controllers. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
 on the fabric; other figures are the worst of the seeds.
 """
 import argparse
@@ -23,6 +23,8 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # name, controller, more of the scenario
 KINDS = [(kind, kind, "") for kind in
          ["none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive"]]
+MODEL = os.path.abspath(os.path.join(TOP, "config", "cc", "learned.model"))
+KINDS.append(("learned", "learned", f'learned = {{ model = "{MODEL}"; }};'))
 PARTS = ["median", "prediction", "incast_cap", "first_packets"]
 FEW = 4  # the default
 
@@ -45,6 +47,12 @@ PFC = "pfc_priorities = 1; pfc_xoff_bytes = 200000; pfc_xon_bytes = 150000;"
 LOSSY = "queue_bytes = 400000;"
 TRAFFIC = [
     {"name": "websearch-incast", "what": "web search at 60 % load with incasts of 16 x 64 KB, lossless", "short": True},
+] + [
+    {"name": f"websearch-{load}", "base": "websearch-incast", "swap": [("load_percent = 60", f"load_percent = {load}")],
+     "what": f"the same with web search at {load} % load", "short": True, "seeds": 1,
+     "kinds": ["dcqcn", "nscc", "theta-powertcp", "predictive", "learned"]}
+    for load in (20, 40, 80, 95)
+] + [
     {"name": "incast-1m", "what": "incast of 32 x 1 MB with victims, deep buffers"},
     {"name": "incast-1m-pfc", "what": "incast of 32 x 1 MB with victims, lossless", "fabric": PFC},
     {"name": "incast-1m-lossy", "what": "incast of 32 x 1 MB with victims, queues of 400 KB", "fabric": LOSSY},
@@ -57,10 +65,16 @@ TRAFFIC = [
 ]
 
 
-def scenario(traffic, kind, more):
-    base = traffic["name"]
+def base_of(traffic):
+    """The name of the scenario that is shipped."""
+    base = traffic.get("base", traffic["name"])
     for end in ("-pfc", "-lossy"):
         base = base.removesuffix(end)
+    return base
+
+
+def scenario(traffic, kind, more):
+    base = base_of(traffic)
     with open(os.path.join(TOP, "config", "sim", base + ".conf"), encoding="ascii") as f:
         text = f.read()
     for old, new in traffic.get("swap", []):
@@ -195,7 +209,7 @@ def verdict(what, value, most):
 def goals(traffic, rows):
     by = {r["controller"]: r for r in rows}
     ours = by.get("predictive")
-    if ours is None:
+    if ours is None or "kinds" in traffic:
         return []
     if traffic.get("short"):
         p99 = ours["short"]["p99"]
@@ -213,8 +227,7 @@ def goals(traffic, rows):
 
 def print_table(traffic, rows, seeds, out):
     head = ["controller"] + head_of(traffic)
-    print(f"\n{traffic['what']} (`config/sim/{traffic['name']}.conf`), {seeds} seeds\n".replace("-pfc.conf", ".conf")
-          .replace("-lossy.conf", ".conf"), file=out)
+    print(f"\n{traffic['what']} (`config/sim/{base_of(traffic)}.conf`), {seeds} seed{'s'[:seeds != 1]}\n", file=out)
     print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head), file=out)
     for row in rows:
         undone = f" ({row['undone']} not done)" if row["undone"] else ""
@@ -244,9 +257,11 @@ def main():
     for traffic in TRAFFIC:
         if args.only and traffic["name"] not in args.only:
             continue
-        rows = [measure(args, traffic, *kind) for kind in KINDS + ABLATIONS]
+        few = argparse.Namespace(**{**vars(args), "seeds": min(args.seeds, traffic.get("seeds", args.seeds))})
+        rows = [measure(few, traffic, *kind) for kind in KINDS + ABLATIONS
+                if "kinds" not in traffic or kind[0] in traffic["kinds"]]
         for out in [sys.stdout] + ([markdown] if markdown else []):
-            print_table(traffic, rows, args.seeds, out)
+            print_table(traffic, rows, few.seeds, out)
         everything += rows
     print(f"\ntook {time.monotonic() - started:.0f} s")
     if markdown:
