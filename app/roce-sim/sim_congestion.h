@@ -81,6 +81,8 @@ struct sim_congestion {
 	B("predictive.incast_cap", F(s, f.predictive.incast_cap), "true", "senders of a receiver share the window"), \
 	N("predictive.first_packets", F(s, f.predictive.first_packets), 0, 65536, "4", "packets", \
 		"window before the first acknowledgement; 0: all of it"), \
+	N("predictive.second_packets", F(s, f.predictive.second_packets), 0, 65536, "0", "packets", \
+		"and for a round trip after it; 0: all of it"), \
 	{"learned", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "congestion = \"learned\""}, \
 	{"learned.model", CONFIG_TEXT, F(s, f.model_name), 1, CONFIG_TEXT_BYTES - 1, "", "", \
 		"file of its model, which tools/train-cc writes; beside the scenario if not absolute"}

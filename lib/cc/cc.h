@@ -105,9 +105,10 @@ struct cc_median {
 
 /* Private. */
 struct cc_incast {
+	uint64_t second_ns;        /* when the second window began; 0: not yet */
 	uint32_t cap_bytes;
 	uint8_t senders;           /* the latest count of the receiver; 0: not told */
-	bool opening;              /* nothing was acknowledged yet */
+	bool opening;              /* the window is the first or the second */
 };
 
 #define CC_LOOK_AHEAD 4    /* predictions are for so many steps later, and a round trip has so many */

@@ -45,12 +45,13 @@ void cc_incast_init(struct cc *cc, struct cc_incast *incast, uint32_t first_pack
 /* The receiver counts so many senders, which is not what it did before: all together may have all_bytes. */
 void cc_incast_share(struct cc *cc, struct cc_incast *incast, uint8_t senders, uint32_t all_bytes);
 
-/* There is an acknowledgement. */
-static inline void cc_incast_open(struct cc *cc, struct cc_incast *incast)
+/* There is an acknowledgement, and the window still is the first or the second: so many packets, 0: there is no second. */
+void cc_incast_open_more(struct cc *cc, struct cc_incast *incast, uint32_t second_packets, uint64_t now_ns);
+
+static inline void cc_incast_open(struct cc *cc, struct cc_incast *incast, uint32_t second_packets, uint64_t now_ns)
 {
 	if (incast->opening)
-		cc_set_window(cc, cc->max_window_bytes);
-	incast->opening = false;
+		cc_incast_open_more(cc, incast, second_packets, now_ns);
 }
 
 static inline void cc_incast_cap(struct cc *cc, const struct cc_incast *incast)

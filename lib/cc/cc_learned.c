@@ -115,7 +115,7 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	count(l, ack);
 	if (ack->senders != l->incast.senders)
 		cc_incast_share(cc, &l->incast, ack->senders, l->share_bytes);
-	cc_incast_open(cc, &l->incast);
+	cc_incast_open(cc, &l->incast, 0, ack->now_ns);
 	if (ack->rtt_ns != 0) {
 		l->latest_ns = cc_delay_ns(cc, ack);
 		l->median_ns = cc_median_take(&l->median, l->latest_ns);

@@ -146,7 +146,7 @@ static void acked(struct cc *cc, const struct cc_ack *ack)
 	cc_nscc_count(cc, ack->bytes);
 	if (has->incast_cap)
 		take_senders(cc, ack->senders);
-	cc_incast_open(cc, &cc->predict.incast);
+	cc_incast_open(cc, &cc->predict.incast, has->second_packets, ack->now_ns);
 	if (ack->rtt_ns == 0) {
 		cc_nscc_unknown(cc, ack);
 	} else {

@@ -28,14 +28,16 @@ KINDS.append(("learned", "learned", f'learned = {{ model = "{MODEL}"; }};'))
 PARTS = ["median", "prediction", "incast_cap", "first_packets"]
 FEW = 4  # the default
 
-def parts(name, on, first=FEW):
+def parts(name, on, first=FEW, second=0):
     words = [f"{p} = {'true' if p in on else 'false'};" for p in PARTS[:3]]
-    words.append(f"first_packets = {first if 'first_packets' in on else 0};")
+    words.append(f"first_packets = {first if 'first_packets' in on else 0}; second_packets = {second};")
     return (name, "predictive", "predictive = { " + " ".join(words) + " };")
 
 
 ABLATIONS = [
     parts("first_packets = 8", PARTS, 8),
+    parts("first_packets = 2", PARTS, 2),
+    parts("1, then 4 packets", PARTS, 1, 4),
     parts("without first_packets", PARTS[:3]),
     parts("only first_packets", PARTS[3:]),
     parts("only median", ["median"]),
