@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Congestion controllers compared in the simulator, each beside the bound.
 
-usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--seeds N] [--first SEED] [--only NAME]...
+usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--costs BENCH_CC] [--seeds N] [--first SEED]
+                           [--only NAME]...
 
 Traffic is that of config/sim/NAME.conf, with one controller after the other; NAME-pfc and NAME-lossy are the same over
 other queues, websearch-LOAD is websearch-incast at another load, with one seed and fewer controllers. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
-on the fabric; other figures are the worst of the seeds.
+on the fabric; other figures are the worst of the seeds. With --costs also what a call of each controller costs.
 """
 import argparse
 import csv
@@ -241,11 +242,38 @@ def print_table(traffic, rows, seeds, out):
     out.flush()
 
 
+# ---- what a call costs ----
+
+COST_GOALS = {"cc_predictive_acked": 20.0, "cc_learned_decision": 100.0}
+
+
+def costs(program):
+    """ns of a call by name, the least of three runs: others on the machine only add."""
+    least = {}
+    for _ in range(3):
+        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+        for name, value, _ in (line.split() for line in lines):
+            least[name] = min(least.get(name, math.inf), float(value))
+    return least
+
+
+def print_costs(ns, out):
+    names = [name for name, _, _ in KINDS]
+    print("\nns of a call, with the loop around it (2 to 3 ns)\n", file=out)
+    print("| call | " + " | ".join(names) + " |\n|" + " --- |" * (len(names) + 1), file=out)
+    for call in ("acked", "sent"):
+        print(f"| `cc_{call}()` | " + " | ".join(f"{ns[f'cc_{n}_{call}']:.1f}" for n in names) + " |", file=out)
+    print(f"\nlearned, an acknowledgement with a decision by the largest model: {ns['cc_learned_decision']:.1f} ns\n", file=out)
+    for name, most in COST_GOALS.items():
+        print("- " + verdict(f"ns of {name}", ns[name], most), file=out)
+
+
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("sim")
     parser.add_argument("json")
     parser.add_argument("--markdown")
+    parser.add_argument("--costs", help="bench_cc")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--bdp", type=int, default=100000, help="bytes of a short flow at most")
@@ -265,11 +293,15 @@ def main():
         for out in [sys.stdout] + ([markdown] if markdown else []):
             print_table(traffic, rows, few.seeds, out)
         everything += rows
+    ns = costs(args.costs) if args.costs else {}
+    if ns:
+        for out in [sys.stdout] + ([markdown] if markdown else []):
+            print_costs(ns, out)
     print(f"\ntook {time.monotonic() - started:.0f} s")
     if markdown:
         markdown.close()
     with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "figures": everything}, f, indent=1)
+        json.dump({"version": 1, "figures": everything, "call_ns": ns}, f, indent=1)
         f.write("\n")
 
 
