@@ -19,6 +19,8 @@ struct sim_congestion {
 	struct cc_swift_params swift;
 	struct cc_theta_params theta;
 	struct cc_predictive_params predictive;
+	char model_name[CONFIG_TEXT_BYTES]; /* file of the learned controller's model */
+	struct cc_model model;
 };
 
 /* Rows of the groups, which are in the field f of struct s. N, B, T and GROUP are those of the table. */
@@ -78,7 +80,12 @@ struct sim_congestion {
 	B("predictive.prediction", F(s, f.predictive.prediction), "true", "and is foreseen for one round trip"), \
 	B("predictive.incast_cap", F(s, f.predictive.incast_cap), "true", "senders of a receiver share the window"), \
 	N("predictive.first_packets", F(s, f.predictive.first_packets), 0, 65536, "4", "packets", \
-		"window before the first acknowledgement; 0: all of it")
+		"window before the first acknowledgement; 0: all of it"), \
+	N("predictive.second_packets", F(s, f.predictive.second_packets), 0, 65536, "0", "packets", \
+		"and for a round trip after it; 0: all of it"), \
+	{"learned", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "congestion = \"learned\""}, \
+	{"learned.model", CONFIG_TEXT, F(s, f.model_name), 1, CONFIG_TEXT_BYTES - 1, "", "", \
+		"file of its model, which tools/train-cc writes; beside the scenario if not absolute"}
 
 /* Fills in what follows from what was read; tells the reader what is wrong, for a link of so much. */
 void sim_congestion_check(struct config_reader *reader, struct sim_congestion *c, enum cc_kind kind, uint64_t rate_bps);

@@ -33,8 +33,8 @@ static const struct config_key keys[] = {
 		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed; default: "
 		"adaptive with selective, else ecmp, which is one UDP port a queue pair"),
 	T("transport.congestion", TP(congestion_name), "",
-		"window, which grows by packets and shrinks by parts, none, dcqcn, timely, swift, theta-powertcp, nscc or "
-		"predictive; default: nscc with selective, which all but window need"),
+		"window, which grows by packets and shrinks by parts, none, dcqcn, timely, swift, theta-powertcp, nscc, "
+		"predictive or learned; default: nscc with selective, which all but window need"),
 	N("transport.evs", TP(n_evs), 1, PATH_SCHED_MAX_EVS, "64", "", "UDP ports that a scheduler chooses from"),
 	{"transport.mtu", CONFIG_RDMA_MTU, TP(mtu), 256, 4096, "4096", "bytes", "path MTU"},
 	N("transport.window_pkts", TP(window_pkts), 1, 1u << 20, "128", "packets", "unacknowledged of a queue pair"),

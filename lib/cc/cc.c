@@ -22,6 +22,7 @@ static const struct cc_ops *const kinds[CC_KINDS] = {
 	[CC_THETA_POWERTCP] = &cc_theta_ops,
 	[CC_NSCC] = &cc_nscc_ops,
 	[CC_PREDICTIVE] = &cc_predictive_ops,
+	[CC_LEARNED] = &cc_learned_ops,
 };
 
 static const struct cc_ops *ops(const struct cc *cc)

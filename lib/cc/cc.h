@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cc_model.h"
 #include "cc_params.h"
 
 #define CC_UNLIMITED UINT64_MAX
@@ -27,6 +28,7 @@ enum cc_kind {
 	CC_THETA_POWERTCP, /* a window and a pace by the round trip and its gradient */
 	CC_NSCC,           /* Network Signal-based Congestion Control: window by delay and marks (Ultra Ethernet 1.0) */
 	CC_PREDICTIVE,     /* NSCC with the median of delays, a prediction of them, and the receiver's count of senders */
+	CC_LEARNED,        /* a window by trees that were taught in the simulator */
 	CC_KINDS,
 };
 
@@ -45,6 +47,7 @@ struct cc_config {
 	const struct cc_swift_params *swift;
 	const struct cc_theta_params *theta;
 	const struct cc_predictive_params *predictive;
+	const struct cc_model *model; /* of CC_LEARNED, which has no default */
 };
 
 /* Private. */
@@ -89,24 +92,54 @@ struct cc_theta {
 };
 
 #define CC_MEDIAN_OF 9
-#define CC_LOOK_AHEAD 4    /* predictions are for so many steps later */
+
+/* Private. */
+struct cc_median {
+	uint32_t delay_ns[CC_MEDIAN_OF]; /* the last, a ring of threes */
+	uint32_t fourth_ns, fifth_ns;    /* of the eight that stay when the next comes */
+	/* Of the two threes that it is not in: the larger least, both middles, the smaller largest. */
+	uint32_t least_ns, middle_low_ns, middle_high_ns, most_ns;
+	uint8_t n;
+	uint8_t three, place;            /* where the next goes: its three begins at 0, 3 or 6, and its place there */
+};
+
+/* Private. */
+struct cc_incast {
+	uint64_t second_ns;        /* when the second window began; 0: not yet */
+	uint32_t cap_bytes;
+	uint8_t senders;           /* the latest count of the receiver; 0: not told */
+	bool opening;              /* the window is the first or the second */
+};
+
+#define CC_LOOK_AHEAD 4    /* predictions are for so many steps later, and a round trip has so many */
 
 /* Private. */
 struct cc_predict {
-	uint32_t delay_ns[CC_MEDIAN_OF];   /* the last, in no order; by three they are also sorted: */
-	uint32_t least_ns[CC_MEDIAN_OF / 3], middle_ns[CC_MEDIAN_OF / 3], most_ns[CC_MEDIAN_OF / 3];
+	struct cc_median median;
+	struct cc_incast incast;
 	uint32_t past_ns[CC_LOOK_AHEAD];   /* medians of the last steps, */
 	uint32_t said_ns[CC_LOOK_AHEAD];   /* and what was predicted at them */
 	uint64_t step_ns;          /* when the last step was; 0: none */
 	int64_t level_ns8, trend_ns8; /* Holt's, << 8 */
 	uint64_t error_ns8, naive_ns8; /* EWMA 1/32 of how far the prediction was off, and the median of then; << 8 */
 	uint32_t predicted_ns;
-	uint32_t cap_bytes;
-	uint8_t n_delays, at_delay;
 	uint8_t steps;             /* since the start, CC_LOOK_AHEAD at most */
 	uint8_t at_step;
-	uint8_t senders;           /* the latest count of the receiver; 0: not told */
-	bool opening;              /* nothing was acknowledged yet */
+};
+
+/* Private. */
+struct cc_learned {
+	struct cc_median median;
+	struct cc_incast incast;
+	uint32_t past_ns[CC_LOOK_AHEAD]; /* medians of the last decisions, from the next place on */
+	uint32_t latest_ns, median_ns;
+	uint32_t marked16;         /* EWMA, << 16 */
+	uint32_t share_bytes;      /* of all senders to the receiver */
+	uint64_t by_target, by_bdp; /* what turns ns and bytes into parts, << 32 */
+	uint64_t line_ns;          /* what a byte takes the link, * CC_MODEL_ONE, << 16 */
+	uint64_t decided_ns;       /* 0: nothing yet */
+	uint64_t acked_bytes, lost_bytes; /* since then */
+	uint8_t at_past;
 };
 
 /* Private. */
@@ -137,6 +170,7 @@ struct cc {
 		struct cc_timely timely;
 		struct cc_swift swift;
 		struct cc_theta theta;
+		struct cc_learned learned;
 	};
 };
 

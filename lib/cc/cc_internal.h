@@ -22,44 +22,42 @@ struct cc_ops {
 };
 
 extern const struct cc_ops cc_none_ops, cc_dcqcn_ops, cc_timely_ops, cc_swift_ops, cc_theta_ops, cc_nscc_ops,
-	cc_predictive_ops;
+	cc_predictive_ops, cc_learned_ops;
 
 /* cc.c: what is common to those with a window. Lost for want of room: so much was too much. Lost otherwise: the window
  * has nothing to do with it. */
 void cc_window_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
 void cc_window_silent(struct cc *cc, uint64_t now_ns);
 
-/* cc_nscc.c: its parts, in the order in which an acknowledgement takes them. */
-void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes);
-/* So many bytes have arrived. */
-void cc_nscc_count(struct cc *cc, uint32_t bytes);
-/* The delay of a packet. */
-void cc_nscc_delay(struct cc *cc, uint32_t delay_ns, uint64_t now_ns);
-/* Not marked, and the delay is below the target; is not. */
-void cc_nscc_grow_below(struct cc *cc, uint32_t bytes, uint32_t delay_ns);
-void cc_nscc_grow_above(struct cc *cc, uint32_t bytes);
-/* Marked with delays about so long: at most once a round trip. */
-void cc_nscc_shrink(struct cc *cc, uint64_t about_ns, uint64_t now_ns);
-static inline uint64_t cc_nscc_average_ns(const struct cc *cc)
-{
-	return cc->average_ns16 >> 16;
-}
-/* Puts into effect what has been gathered. */
-void cc_nscc_settle(struct cc *cc, uint64_t now_ns);
-/* Looks at what was achieved, once a while. */
-void cc_nscc_adapt(struct cc *cc, uint64_t now_ns);
-/* All that an acknowledgement without a round trip does after it was counted. */
-void cc_nscc_unknown(struct cc *cc, const struct cc_ack *ack);
-/* While paths are far from equal, less than the largest window. */
-void cc_nscc_even_out(struct cc *cc, uint64_t now_ns);
-void cc_nscc_lost(struct cc *cc, uint32_t bytes, bool queued, uint64_t now_ns);
-void cc_nscc_silent(struct cc *cc, uint64_t now_ns);
+/* cc_nscc.c: twice the bandwidth-delay product, but a few packets beyond it at least; unless the configuration says what
+ * the largest window is. */
+void cc_two_products(struct cc *cc, uint64_t bdp_bytes);
 
 static inline void cc_set_window(struct cc *cc, uint64_t bytes)
 {
 	uint32_t least = cc->config->packet_bytes;
 
 	cc->window_bytes = bytes < least ? least : bytes > cc->max_window_bytes ? cc->max_window_bytes : (uint32_t)bytes;
+}
+
+/* cc_incast.c: until the first acknowledgement the window is so many packets; 0: the largest. */
+void cc_incast_init(struct cc *cc, struct cc_incast *incast, uint32_t first_packets);
+/* The receiver counts so many senders, which is not what it did before: all together may have all_bytes. */
+void cc_incast_share(struct cc *cc, struct cc_incast *incast, uint8_t senders, uint32_t all_bytes);
+
+/* There is an acknowledgement, and the window still is the first or the second: so many packets, 0: there is no second. */
+void cc_incast_open_more(struct cc *cc, struct cc_incast *incast, uint32_t second_packets, uint64_t now_ns);
+
+static inline void cc_incast_open(struct cc *cc, struct cc_incast *incast, uint32_t second_packets, uint64_t now_ns)
+{
+	if (incast->opening)
+		cc_incast_open_more(cc, incast, second_packets, now_ns);
+}
+
+static inline void cc_incast_cap(struct cc *cc, const struct cc_incast *incast)
+{
+	if (cc->window_bytes > incast->cap_bytes)
+		cc_set_window(cc, incast->cap_bytes);
 }
 
 static inline uint64_t cc_min_rate_bps(const struct cc_config *config)

@@ -14,79 +14,32 @@
  * Constants are those of Ultra Ethernet 1.0 for 100 Gb/s and 12 us, scaled by the bandwidth-delay product. What is to be
  * added is gathered as bytes * bytes and divided by the window once in eight packets or a round trip.
  */
-#include "cc_internal.h"
+#include "cc_nscc.h"
 
-#define SHIFT            10u
 #define REF_BYTES        150000u  /* bandwidth-delay product of the reference, */
 #define REF_NS           12000u   /* 100 Gb/s at this round trip */
 #define BELOW_GAIN       4u
-#define ABOVE_GAIN       5u
-#define SETTLE_PACKETS   8u
 #define RTT_GAIN_PERMIL  150u     /* of a packet, each round trip, whatever happens */
-#define AVERAGE_PART     80u      /* EWMA 0.0125 */
-#define AVERAGE_SHIFT    16u
-#define BELOW_SHIFT      16u
-#define CUT_MOST         2u       /* to one half */
 #define ADAPT_BELOW      8u       /* what was achieved is below an eighth of the largest window */
-#define FAR              4u       /* delay in targets that is trouble */
-#define UNEVEN           3u       /* the same that shows that paths differ, */
-#define UNEVEN_RTTS      20u      /* for so many round trips */
+#define CUT_MOST         2u       /* to one half */
 #define SPARE_PACKETS    24u      /* beyond the bandwidth-delay product: on short links queues of a few packets are more */
+
+void cc_two_products(struct cc *cc, uint64_t bdp_bytes)
+{
+	uint64_t spare = (uint64_t)SPARE_PACKETS * cc->config->packet_bytes;
+	uint64_t max = bdp_bytes + (bdp_bytes > spare ? bdp_bytes : spare);
+
+	if (cc->config->max_window_bytes != 0)
+		return;
+	cc->max_window_bytes = max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
+	cc->window_bytes = cc->max_window_bytes;
+}
 
 void cc_nscc_init(struct cc *cc, uint64_t bdp_bytes)
 {
-	uint64_t spare = (uint64_t)SPARE_PACKETS * cc->config->packet_bytes, max = bdp_bytes + (bdp_bytes > spare ? bdp_bytes : spare);
-
-	if (cc->config->max_window_bytes == 0) {
-		cc->max_window_bytes = max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
-		cc->window_bytes = cc->max_window_bytes;
-	}
-	cc->gain = ((uint64_t)cc->config->packet_bytes << SHIFT) * bdp_bytes / REF_BYTES;
-	cc->below_gain = (uint64_t)(((unsigned __int128)cc->gain * BELOW_GAIN << BELOW_SHIFT) / REF_NS);
-}
-
-void cc_nscc_settle(struct cc *cc, uint64_t now_ns)
-{
-	uint64_t rtt_gain = 0;
-
-	if (now_ns - cc->settled_ns >= cc->config->base_rtt_ns)
-		rtt_gain = (cc->gain * RTT_GAIN_PERMIL / 1000) >> SHIFT;
-	else if (cc->unsettled_bytes < SETTLE_PACKETS * cc->config->packet_bytes)
-		return;
-	cc_set_window(cc, cc_add(cc->inc / cc->window_bytes, cc->window_bytes + rtt_gain));
-	cc->inc = 0;
-	cc->unsettled_bytes = 0;
-	if (rtt_gain != 0)
-		cc->settled_ns = now_ns;
-}
-
-void cc_nscc_count(struct cc *cc, uint32_t bytes)
-{
-	cc->achieved_bytes += bytes;
-	cc->unsettled_bytes += bytes;
-}
-
-void cc_nscc_delay(struct cc *cc, uint32_t delay_ns, uint64_t now_ns)
-{
-	int64_t diff = ((int64_t)delay_ns << AVERAGE_SHIFT) - (int64_t)cc->average_ns16;
-
-	cc->average_ns16 = (uint64_t)((int64_t)cc->average_ns16 + diff / (int64_t)AVERAGE_PART);
-	if (delay_ns > (uint64_t)FAR * cc->target_ns)
-		cc->trouble = true;
-	if (delay_ns / UNEVEN > cc->target_ns)
-		cc->far_ns = now_ns;
-}
-
-void cc_nscc_grow_below(struct cc *cc, uint32_t bytes, uint32_t delay_ns)
-{
-	uint64_t room = (uint64_t)bytes * (cc->target_ns - delay_ns);
-
-	cc->inc = cc_add(cc->inc, cc_mul_shift(cc->below_gain, room, SHIFT + BELOW_SHIFT));
-}
-
-void cc_nscc_grow_above(struct cc *cc, uint32_t bytes)
-{
-	cc->inc = cc_add(cc->inc, cc_mul_shift(cc->gain * ABOVE_GAIN, bytes, SHIFT));
+	cc_two_products(cc, bdp_bytes);
+	cc->gain = ((uint64_t)cc->config->packet_bytes << CC_NSCC_SHIFT) * bdp_bytes / REF_BYTES;
+	cc->below_gain = (uint64_t)(((unsigned __int128)cc->gain * BELOW_GAIN << CC_NSCC_BELOW_SHIFT) / REF_NS);
 }
 
 void cc_nscc_shrink(struct cc *cc, uint64_t about_ns, uint64_t now_ns)
@@ -103,11 +56,20 @@ void cc_nscc_shrink(struct cc *cc, uint64_t about_ns, uint64_t now_ns)
 	cc->cut_ns = now_ns;
 }
 
-/* When next to nothing gets through, the window is what did: decreases of one half a round trip take too long. */
-void cc_nscc_adapt(struct cc *cc, uint64_t now_ns)
+void cc_nscc_settle_now(struct cc *cc, bool round_trip, uint64_t now_ns)
 {
-	if (cc->adapting && now_ns < cc->adapt_ns)
-		return;
+	uint64_t rtt_gain = round_trip ? (cc->gain * RTT_GAIN_PERMIL / 1000) >> CC_NSCC_SHIFT : 0;
+
+	cc_set_window(cc, cc_add(cc->inc / cc->window_bytes, cc->window_bytes + rtt_gain));
+	cc->inc = 0;
+	cc->unsettled_bytes = 0;
+	if (rtt_gain != 0)
+		cc->settled_ns = now_ns;
+}
+
+/* When next to nothing gets through, the window is what did: decreases of one half a round trip take too long. */
+void cc_nscc_adapt_now(struct cc *cc, uint64_t now_ns)
+{
 	if (cc->adapting && cc->trouble && cc->achieved_bytes < cc->max_window_bytes / ADAPT_BELOW &&
 		cc->achieved_bytes < cc->window_bytes)
 		cc_set_window(cc, cc->achieved_bytes);
@@ -124,14 +86,6 @@ void cc_nscc_unknown(struct cc *cc, const struct cc_ack *ack)
 		cc_nscc_grow_above(cc, ack->bytes);
 	cc_nscc_settle(cc, ack->now_ns);
 	cc_nscc_adapt(cc, ack->now_ns);
-}
-
-void cc_nscc_even_out(struct cc *cc, uint64_t now_ns)
-{
-	uint32_t most = cc->max_window_bytes / 4 * 3;
-
-	if (cc->far_ns != 0 && now_ns - cc->far_ns < (uint64_t)UNEVEN_RTTS * cc->config->base_rtt_ns && cc->window_bytes > most)
-		cc_set_window(cc, most);
 }
 
 static void acked(struct cc *cc, const struct cc_ack *ack)

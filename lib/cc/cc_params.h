@@ -80,6 +80,8 @@ struct cc_predictive_params {
 	bool incast_cap;            /* the window is shared by the senders that the receiver counts */
 	/* Until the first acknowledgement tells of them the window is so many packets, 0: all of it. */
 	uint32_t first_packets;
+	/* And for a round trip after it so many, 0: there is no such time. It needs a first window. */
+	uint32_t second_packets;
 };
 
 extern const struct cc_predictive_params cc_predictive_default;

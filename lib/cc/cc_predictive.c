@@ -21,7 +21,8 @@
  */
 #include <stddef.h>
 
-#include "cc_internal.h"
+#include "cc_median.h"
+#include "cc_nscc.h"
 
 #define FRACTION     8
 #define LEVEL_SHIFT  2   /* alpha 1/4 */
@@ -35,69 +36,6 @@ const struct cc_predictive_params cc_predictive_default = {
 static const struct cc_predictive_params *params(const struct cc *cc)
 {
 	return cc->config->predictive != NULL ? cc->config->predictive : &cc_predictive_default;
-}
-
-/* ---- median ---- */
-
-static inline uint32_t min(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline uint32_t max(uint32_t a, uint32_t b)
-{
-	return a < b ? b : a;
-}
-
-static inline uint32_t middle(uint32_t a, uint32_t b, uint32_t c)
-{
-	return max(min(a, b), min(max(a, b), c));
-}
-
-/* Sorts the three that the place at is one of. */
-static void sort_three(struct cc_predict *p, uint32_t at)
-{
-	uint32_t three = at / 3;
-	uint32_t a = p->delay_ns[3 * three], b = p->delay_ns[3 * three + 1], c = p->delay_ns[3 * three + 2];
-
-	p->least_ns[three] = min(min(a, b), c);
-	p->middle_ns[three] = middle(a, b, c);
-	p->most_ns[three] = max(max(a, b), c);
-}
-
-/* Of three threes: the median of all is the median of the largest least, the median middle and the least largest. */
-static uint32_t median_of_nine(const struct cc_predict *p)
-{
-	return middle(max(max(p->least_ns[0], p->least_ns[1]), p->least_ns[2]),
-		middle(p->middle_ns[0], p->middle_ns[1], p->middle_ns[2]),
-		min(min(p->most_ns[0], p->most_ns[1]), p->most_ns[2]));
-}
-
-/* The lower median of the first few. */
-static uint32_t median_of(const uint32_t *v, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t below = 0;
-
-		for (uint32_t k = 0; k < n; k++)
-			below += v[k] < v[i] || (v[k] == v[i] && k < i);
-		if (below == (n - 1) / 2)
-			return v[i];
-	}
-	return 0;
-}
-
-static uint32_t take_delay(struct cc_predict *p, uint32_t delay_ns)
-{
-	uint32_t at = p->at_delay;
-
-	p->delay_ns[at] = delay_ns;
-	sort_three(p, at);
-	p->at_delay = (uint8_t)(at + 1 < CC_MEDIAN_OF ? at + 1 : 0);
-	if (p->n_delays == CC_MEDIAN_OF)
-		return median_of_nine(p);
-	p->n_delays++;
-	return median_of(p->delay_ns, p->n_delays);
 }
 
 /* ---- prediction ---- */
@@ -162,46 +100,23 @@ static bool trusted(const struct cc_predict *p)
 	return p->steps == CC_LOOK_AHEAD && p->error_ns8 < p->naive_ns8;
 }
 
-/* ---- incast ---- */
-
-/* Below one packet the window cannot go: the pace does. */
-static void take_senders(struct cc *cc, uint8_t senders)
-{
-	struct cc_predict *p = &cc->predict;
-	uint32_t part;
-
-	if (senders == p->senders)
-		return;
-	/* One and a half products for all: what is above that is for one alone. */
-	part = senders < 2 ? cc->max_window_bytes : cc->max_window_bytes / 4 * 3 / senders;
-	p->senders = senders;
-	p->cap_bytes = part;
-	if (part < cc->config->packet_bytes)
-		cc_set_rate(cc, cc_bps(part, cc->config->base_rtt_ns));
-	else
-		cc->rate_bps = CC_UNLIMITED;
-}
-
-static void cap(struct cc *cc)
-{
-	if (cc->window_bytes > cc->predict.cap_bytes)
-		cc_set_window(cc, cc->predict.cap_bytes);
-}
-
 /* ---- all of it ---- */
+
+/* One and a half products for all: what is above that is for one alone. */
+static inline void take_senders(struct cc *cc, uint8_t senders)
+{
+	if (senders != cc->predict.incast.senders)
+		cc_incast_share(cc, &cc->predict.incast, senders, cc->max_window_bytes / 4 * 3);
+}
 
 static void init(struct cc *cc, uint64_t bdp_bytes)
 {
 	cc_nscc_init(cc, bdp_bytes);
-	cc->predict.cap_bytes = cc->max_window_bytes;
-	cc->predict.opening = params(cc)->first_packets != 0;
-	if (cc->predict.opening)
-		cc_set_window(cc, (uint64_t)params(cc)->first_packets * cc->config->packet_bytes);
+	cc_incast_init(cc, &cc->predict.incast, params(cc)->first_packets);
 }
 
-static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
+static inline void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns, bool predicts)
 {
-	bool predicts = params(cc)->prediction;
 	uint32_t target_ns = cc->target_ns, later_ns = median_ns;
 	uint64_t about_ns = cc_nscc_average_ns(cc);
 
@@ -225,27 +140,25 @@ static void react(struct cc *cc, const struct cc_ack *ack, uint32_t median_ns)
 
 static void acked(struct cc *cc, const struct cc_ack *ack)
 {
+	const struct cc_predictive_params *has = params(cc);
 	uint32_t delay_ns = cc_delay_ns(cc, ack);
 
 	cc_nscc_count(cc, ack->bytes);
-	if (params(cc)->incast_cap)
+	if (has->incast_cap)
 		take_senders(cc, ack->senders);
-	if (cc->predict.opening) {
-		cc->predict.opening = false;
-		cc_set_window(cc, cc->max_window_bytes);
-	}
+	cc_incast_open(cc, &cc->predict.incast, has->second_packets, ack->now_ns);
 	if (ack->rtt_ns == 0) {
 		cc_nscc_unknown(cc, ack);
 	} else {
-		if (params(cc)->median)
-			delay_ns = take_delay(&cc->predict, delay_ns);
+		if (has->median)
+			delay_ns = cc_median_take(&cc->predict.median, delay_ns);
 		cc_nscc_delay(cc, delay_ns, ack->now_ns);
-		react(cc, ack, delay_ns);
+		react(cc, ack, delay_ns, has->prediction);
 		cc_nscc_settle(cc, ack->now_ns);
 		cc_nscc_adapt(cc, ack->now_ns);
 		cc_nscc_even_out(cc, ack->now_ns);
 	}
-	cap(cc);
+	cc_incast_cap(cc, &cc->predict.incast);
 }
 
 const struct cc_ops cc_predictive_ops = {

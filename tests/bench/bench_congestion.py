@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Congestion controllers compared in the simulator, each beside the bound.
 
-usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--seeds N] [--first SEED] [--only NAME]...
+usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--costs BENCH_CC] [--seeds N] [--first SEED]
+                           [--only NAME]...
 
 Traffic is that of config/sim/NAME.conf, with one controller after the other; NAME-pfc and NAME-lossy are the same over
-other queues. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
-on the fabric; other figures are the worst of the seeds.
+other queues, websearch-LOAD is websearch-incast at another load, with one seed and fewer controllers. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
+on the fabric; other figures are the worst of the seeds. With --costs also what a call of each controller costs.
 """
 import argparse
 import csv
@@ -23,17 +24,21 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # name, controller, more of the scenario
 KINDS = [(kind, kind, "") for kind in
          ["none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive"]]
+MODEL = os.path.abspath(os.path.join(TOP, "config", "cc", "learned.model"))
+KINDS.append(("learned", "learned", f'learned = {{ model = "{MODEL}"; }};'))
 PARTS = ["median", "prediction", "incast_cap", "first_packets"]
 FEW = 4  # the default
 
-def parts(name, on, first=FEW):
+def parts(name, on, first=FEW, second=0):
     words = [f"{p} = {'true' if p in on else 'false'};" for p in PARTS[:3]]
-    words.append(f"first_packets = {first if 'first_packets' in on else 0};")
+    words.append(f"first_packets = {first if 'first_packets' in on else 0}; second_packets = {second};")
     return (name, "predictive", "predictive = { " + " ".join(words) + " };")
 
 
 ABLATIONS = [
     parts("first_packets = 8", PARTS, 8),
+    parts("first_packets = 2", PARTS, 2),
+    parts("1, then 4 packets", PARTS, 1, 4),
     parts("without first_packets", PARTS[:3]),
     parts("only first_packets", PARTS[3:]),
     parts("only median", ["median"]),
@@ -45,6 +50,12 @@ PFC = "pfc_priorities = 1; pfc_xoff_bytes = 200000; pfc_xon_bytes = 150000;"
 LOSSY = "queue_bytes = 400000;"
 TRAFFIC = [
     {"name": "websearch-incast", "what": "web search at 60 % load with incasts of 16 x 64 KB, lossless", "short": True},
+] + [
+    {"name": f"websearch-{load}", "base": "websearch-incast", "swap": [("load_percent = 60", f"load_percent = {load}")],
+     "what": f"the same with web search at {load} % load", "short": True, "seeds": 1,
+     "kinds": ["dcqcn", "nscc", "theta-powertcp", "predictive", "learned"]}
+    for load in (20, 40, 80, 95)
+] + [
     {"name": "incast-1m", "what": "incast of 32 x 1 MB with victims, deep buffers"},
     {"name": "incast-1m-pfc", "what": "incast of 32 x 1 MB with victims, lossless", "fabric": PFC},
     {"name": "incast-1m-lossy", "what": "incast of 32 x 1 MB with victims, queues of 400 KB", "fabric": LOSSY},
@@ -57,12 +68,22 @@ TRAFFIC = [
 ]
 
 
-def scenario(traffic, kind, more):
-    base = traffic["name"]
+def base_of(traffic):
+    """The name of the scenario that is shipped."""
+    base = traffic.get("base", traffic["name"])
     for end in ("-pfc", "-lossy"):
         base = base.removesuffix(end)
+    return base
+
+
+def scenario(traffic, kind, more):
+    base = base_of(traffic)
     with open(os.path.join(TOP, "config", "sim", base + ".conf"), encoding="ascii") as f:
         text = f.read()
+    for old, new in traffic.get("swap", []):
+        if old not in text:
+            raise ValueError(f"config/sim/{base}.conf has no \"{old}\"")
+        text = text.replace(old, new)
     text = re.sub(r"(?m)^fabric(\s*)= \{", r"fabric\1= { " + traffic.get("fabric", ""), text)
     return re.sub(r"(?m)^transport(\s*)= \{", rf'transport\1= {{ congestion = "{kind}";', text) + more + "\n"
 
@@ -191,7 +212,7 @@ def verdict(what, value, most):
 def goals(traffic, rows):
     by = {r["controller"]: r for r in rows}
     ours = by.get("predictive")
-    if ours is None:
+    if ours is None or "kinds" in traffic:
         return []
     if traffic.get("short"):
         p99 = ours["short"]["p99"]
@@ -209,8 +230,7 @@ def goals(traffic, rows):
 
 def print_table(traffic, rows, seeds, out):
     head = ["controller"] + head_of(traffic)
-    print(f"\n{traffic['what']} (`config/sim/{traffic['name']}.conf`), {seeds} seeds\n".replace("-pfc.conf", ".conf")
-          .replace("-lossy.conf", ".conf"), file=out)
+    print(f"\n{traffic['what']} (`config/sim/{base_of(traffic)}.conf`), {seeds} seed{'s'[:seeds != 1]}\n", file=out)
     print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head), file=out)
     for row in rows:
         undone = f" ({row['undone']} not done)" if row["undone"] else ""
@@ -222,11 +242,38 @@ def print_table(traffic, rows, seeds, out):
     out.flush()
 
 
+# ---- what a call costs ----
+
+COST_GOALS = {"cc_predictive_acked": 20.0, "cc_learned_decision": 100.0}
+
+
+def costs(program):
+    """ns of a call by name, the least of three runs: others on the machine only add."""
+    least = {}
+    for _ in range(3):
+        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+        for name, value, _ in (line.split() for line in lines):
+            least[name] = min(least.get(name, math.inf), float(value))
+    return least
+
+
+def print_costs(ns, out):
+    names = [name for name, _, _ in KINDS]
+    print("\nns of a call, with the loop around it (2 to 3 ns)\n", file=out)
+    print("| call | " + " | ".join(names) + " |\n|" + " --- |" * (len(names) + 1), file=out)
+    for call in ("acked", "sent"):
+        print(f"| `cc_{call}()` | " + " | ".join(f"{ns[f'cc_{n}_{call}']:.1f}" for n in names) + " |", file=out)
+    print(f"\nlearned, an acknowledgement with a decision by the largest model: {ns['cc_learned_decision']:.1f} ns\n", file=out)
+    for name, most in COST_GOALS.items():
+        print("- " + verdict(f"ns of {name}", ns[name], most), file=out)
+
+
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("sim")
     parser.add_argument("json")
     parser.add_argument("--markdown")
+    parser.add_argument("--costs", help="bench_cc")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--bdp", type=int, default=100000, help="bytes of a short flow at most")
@@ -240,15 +287,21 @@ def main():
     for traffic in TRAFFIC:
         if args.only and traffic["name"] not in args.only:
             continue
-        rows = [measure(args, traffic, *kind) for kind in KINDS + ABLATIONS]
+        few = argparse.Namespace(**{**vars(args), "seeds": min(args.seeds, traffic.get("seeds", args.seeds))})
+        rows = [measure(few, traffic, *kind) for kind in KINDS + ABLATIONS
+                if "kinds" not in traffic or kind[0] in traffic["kinds"]]
         for out in [sys.stdout] + ([markdown] if markdown else []):
-            print_table(traffic, rows, args.seeds, out)
+            print_table(traffic, rows, few.seeds, out)
         everything += rows
+    ns = costs(args.costs) if args.costs else {}
+    if ns:
+        for out in [sys.stdout] + ([markdown] if markdown else []):
+            print_costs(ns, out)
     print(f"\ntook {time.monotonic() - started:.0f} s")
     if markdown:
         markdown.close()
     with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "figures": everything}, f, indent=1)
+        json.dump({"version": 1, "figures": everything, "call_ns": ns}, f, indent=1)
         f.write("\n")
 
 

@@ -388,6 +388,9 @@ def main():
         save("tp", program)
     for script in scripts():
         save("vd", script)
+    for path in (TESTS.parent / "config" / "cc").glob("*.model"):
+        save("model", path.read_bytes())
+    save("model", b"roced-cc-model 1\nfirst_packets 4\nshare_percent 150\ntrees 1\ntree 1\nsplit delay 1024\nleaf 60\nleaf -60\nend\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ spec = importlib.util.spec_from_file_location("bench", os.path.join(HERE, "..", 
 bench = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench)
 
-CONTROLLERS = [kind for _, kind, _ in bench.KINDS]
+CONTROLLERS = [(kind, more) for _, kind, more in bench.KINDS]
+LOADED = ["dcqcn", "nscc", "theta-powertcp", "predictive", "learned"]
 # Thresholds and the marking below the upper one: of the paper for 40 Gb/s, of the simulator that Microsoft published, and
 # what is set for 100 Gb/s.
 DCQCN = [("paper", "ecn_min_bytes = 5000; ecn_max_bytes = 200000; ecn_max_permille = 10;"),
@@ -33,9 +34,9 @@ def result(name, wrong):
     failed = failed or bool(wrong)
 
 
-def run(name, kind, more="", fabric="", seeds=2, ecn=OUR_ECN):
+def run(name, kind, more="", fabric="", seeds=2, ecn=OUR_ECN, swap=()):
     args = SimpleNamespace(sim=sys.argv[1], first=1, seeds=seeds)
-    text = bench.scenario({"name": name, "fabric": fabric}, kind, more)
+    text = bench.scenario({"name": name, "fabric": fabric, "swap": swap}, kind, more)
     return bench.simulate(args, text.replace(OUR_ECN, ecn))
 
 
@@ -53,6 +54,17 @@ def zero_loss():
             wrong += unended(runs, name)
             wrong += [f"{name}, seed {r['seed']}: nothing was marked" for r in runs if r["marked"] == 0]
         result(f"dcqcn, {preset}: nothing is lost with marks and pauses", wrong)
+
+
+def loads():
+    wrong = []
+    for load in (20, 40, 60, 80, 95):
+        swap = [("load_percent = 60", f"load_percent = {load}"), ("duration_us = 6000", "duration_us = 1000")]
+        for kind, more in CONTROLLERS:
+            if kind in LOADED:
+                runs, _ = run("websearch-incast", kind, more, seeds=1, swap=swap)
+                wrong += unended(runs, f"{kind} at {load} %")
+    result("web search with incasts at 20 to 95 % load: all flows end and nothing is lost", wrong)
 
 
 def fairness():
@@ -81,27 +93,30 @@ def incast():
 
 def blocking():
     wrong = []
-    for kind in CONTROLLERS:
-        runs, _ = run("head-of-line", kind)
+    for kind, more in CONTROLLERS:
+        runs, _ = run("head-of-line", kind, more)
         wrong += unended(runs, kind)
     result("head-of-line blocking: all flows end and nothing is lost, with any controller", wrong)
 
 
 def storm():
     wrong = []
-    for kind in CONTROLLERS:
-        runs, flows = run("pfc-storm", kind)
+    for kind, more in CONTROLLERS:
+        asked = kind in ("swift", "theta-powertcp", "predictive", "learned")
+        # how many wait depends on who sends to whom: of 14 it may be 8 with one seed, and none with the next
+        runs, flows = run("pfc-storm", kind, more, seeds=8 if asked else 2)
         wrong += unended(runs, kind)
-        if kind not in ("swift", "theta-powertcp", "predictive"):
+        if not asked:
             continue
         victims = [f for f in flows if f["workload"] == 0 and f["dst"] != 0]
         early = sum(f["end_ns"] < STORM_END_NS for f in victims)
-        if early * 3 < len(victims):
+        if early * 2 < len(victims):
             wrong.append(f"{kind}: only {early} of {len(victims)} flows to others ended before the storm did")
-    result("PFC storm: all flows end, nothing is lost, and a third of the victims or more do not wait for its end", wrong)
+    result("PFC storm: all flows end, nothing is lost, and half of the victims or more do not wait for its end", wrong)
 
 
 zero_loss()
+loads()
 fairness()
 incast()
 blocking()

@@ -81,6 +81,21 @@ rc=0
 sed -n '/^| key | type/,$p' "$top/docs/fabric.md" | cmp - "$tmp/keys" || rc=1
 result "docs/fabric.md has the keys" $rc
 
+# The trainer of the learned controller: the same options give the same model, in one go or two, however many jobs.
+train() { "$top/tools/train-cc" --sim "$sim" --small --population 4 --seeds 1 --held-out 1 "$@" >"$tmp/train.txt"; }
+rc=0
+train --rounds 2 --out "$tmp/1.model" || rc=1
+train --rounds 1 --out "$tmp/2.model" --state "$tmp/state" --jobs 2 || rc=1
+train --rounds 2 --out "$tmp/2.model" --state "$tmp/state" --jobs 2 || rc=1
+cmp "$tmp/1.model" "$tmp/2.model" || rc=1
+grep -q '^  learned ' "$tmp/train.txt" || rc=1
+if train --rounds 2 --random 2 --out "$tmp/3.model" --state "$tmp/state" 2>"$tmp/train.err"; then rc=1; fi
+grep -q 'is of a search with other options' "$tmp/train.err" || rc=1
+sed 's/^transport = {/transport = { congestion = "learned";/' "$top/config/sim/head-of-line.conf" >"$tmp/learned.conf"
+echo 'learned = { model = "1.model"; };' >>"$tmp/learned.conf"
+"$sim" "$tmp/learned.conf" --quiet || rc=1
+result "tools/train-cc: the same seed gives the same model, and it is one" $rc
+
 python3 "$top/tests/sim/congestion.py" "$sim" || failed=1
 
 # The size that the simulator is made for.

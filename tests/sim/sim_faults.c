@@ -33,6 +33,7 @@ struct plan {
 	struct path_sched_config plain;       /* of those without, if they move */
 	struct path_sched_config sched[MAX_PAIRS]; /* of those with selective repeat */
 	struct cc_config cc[MAX_PAIRS];
+	struct cc_model model;                /* of those that have learned: any trees, for none may harm more than the pace */
 	uint32_t n_selective;
 	uint32_t n_faults;
 	struct fault faults[MAX_FAULTS];
@@ -239,6 +240,25 @@ static int start_faults(struct plan *p)
 
 /* ---- work ---- */
 
+static void draw_model(struct plan *p)
+{
+	struct cc_model *m = &p->model;
+
+	m->first_packets = (uint32_t)PICK(p, 0, 1, 4, 65536);
+	m->share_percent = 1 + draw(p, 1000);
+	m->n_trees = 1 + draw(p, CC_MODEL_TREES);
+	for (uint32_t i = 0; i < m->n_trees; i++) {
+		struct cc_model_tree *tree = &m->trees[i];
+
+		tree->depth = (uint32_t)(1 + draw(p, CC_MODEL_DEPTH));
+		for (uint32_t k = 0; k < CC_MODEL_SPLITS; k++) {
+			tree->split[k] = CC_SPLIT(draw(p, CC_FEATURES), (int32_t)(1u << draw(p, 14)) - 32);
+		}
+		for (uint32_t k = 0; k < CC_MODEL_LEAVES; k++)
+			tree->leaf[k] = (int16_t)((int)draw(p, 200) - 100);
+	}
+}
+
 /* How both ends of a connection choose paths, if they agree to. The base is what the fabric has, or far from it. */
 static void plan_sched(struct plan *p, uint32_t i, struct sim_qp_config *config)
 {
@@ -267,7 +287,10 @@ static void plan_sched(struct plan *p, uint32_t i, struct sim_qp_config *config)
 		.target_ns = (uint32_t)PICK(p, 0, 0, 1000),
 		.rate_bps = p->config.fabric.host_link.rate_mbps * PICK(p, 1000000, 1000000, 10000),
 		.max_window_bytes = (uint32_t)PICK(p, 0, 0, 1, 1000000),
+		.model = &p->model,
 	};
+	if (p->model.n_trees == 0)
+		draw_model(p);
 	config->cc = &p->cc[i];
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cc.h"
+#include "model.h"
 
 #define RUNS  400u
 #define STEPS 2000u
@@ -31,8 +32,32 @@ static uint64_t draw_size(uint32_t max_bits)
 
 static const struct cc_dcqcn_params *const dcqcn[] = {NULL, &cc_dcqcn_vendor, &cc_dcqcn_paper, &cc_dcqcn_simulator};
 
+static int32_t draw_signed(uint32_t most)
+{
+	return (int32_t)draw(2 * most + 1) - (int32_t)most;
+}
+
+/* Mostly right. */
+static void draw_model(struct cc_model *model)
+{
+	*model = (struct cc_model){
+		.first_packets = (uint32_t)draw(65537), .share_percent = (uint32_t)draw(1001),
+		.n_trees = (uint32_t)draw(CC_MODEL_TREES + 1)};
+	for (uint32_t i = 0; i < model->n_trees; i++) {
+		struct cc_model_tree *tree = &model->trees[i];
+
+		tree->depth = (uint32_t)(1 + draw(CC_MODEL_DEPTH));
+		for (uint32_t k = 0; k < CC_MODEL_SPLITS; k++) {
+			tree->split[k] = CC_SPLIT(draw(CC_FEATURES), draw_signed(1u << draw(21)));
+		}
+		for (uint32_t k = 0; k < CC_MODEL_LEAVES; k++)
+			tree->leaf[k] = (int16_t)draw_signed(CC_MODEL_MAX_LEAF);
+	}
+}
+
 /* What is checked and in force from then on; false: it was refused. */
-static bool draw_config(struct cc_config *config, struct cc_dcqcn_params *own, struct cc_swift_params *swift)
+static bool draw_config(struct cc_config *config, struct cc_dcqcn_params *own, struct cc_swift_params *swift,
+	struct cc_model *model)
 {
 	*config = (struct cc_config){
 		.kind = (enum cc_kind)draw(CC_KINDS),
@@ -43,7 +68,9 @@ static bool draw_config(struct cc_config *config, struct cc_dcqcn_params *own, s
 		.min_rate_bps = draw(2) == 0 ? 0 : draw_size(30),
 		.max_window_bytes = draw(2) == 0 ? 0 : (uint32_t)draw_size(31),
 		.dcqcn = dcqcn[draw(4)],
+		.model = model,
 	};
+	draw_model(model);
 	*own = (struct cc_dcqcn_params){
 		.g_1024 = (uint32_t)(1 + draw(1024)), .alpha_period_ns = (uint32_t)(1 + draw_size(31)),
 		.initial_alpha_1024 = (uint32_t)draw(1025), .cut_period_ns = (uint32_t)draw_size(31),
@@ -121,6 +148,7 @@ static void nothing_leaves_the_bounds(void **unused)
 	struct cc_config config;
 	struct cc_dcqcn_params own;
 	struct cc_swift_params swift;
+	struct cc_model model;
 	uint32_t done = 0;
 
 	(void)unused;
@@ -129,10 +157,10 @@ static void nothing_leaves_the_bounds(void **unused)
 		uint32_t max_bytes;
 		struct cc cc;
 
-		if (!draw_config(&config, &own, &swift))
+		if (!draw_config(&config, &own, &swift, &model))
 			continue;
 		cc_init(&cc, &config);
-		max_bytes = cc.max_window_bytes; /* predictive begins with less */
+		max_bytes = cc.max_window_bytes; /* some begin with less */
 		for (uint32_t i = 0; i < STEPS; i++) {
 			anything(&cc, &now_ns);
 			check(&cc, &config, max_bytes, now_ns);
@@ -147,7 +175,8 @@ static void it_depends_on_nothing_else(void **unused)
 	(void)unused;
 	for (unsigned int kind = 0; kind < CC_KINDS; kind++) {
 		const struct cc_config config = {
-			.kind = (enum cc_kind)kind, .packet_bytes = 4178, .base_rtt_ns = 10000, .rate_bps = 100000000000u};
+			.kind = (enum cc_kind)kind, .packet_bytes = 4178, .base_rtt_ns = 10000, .rate_bps = 100000000000u,
+			.model = &some_model};
 		uint64_t sum[2] = {0, 0};
 
 		for (int run = 0; run < 2; run++) {
@@ -168,7 +197,7 @@ static void it_depends_on_nothing_else(void **unused)
 static void kinds_have_names(void **unused)
 {
 	static const char *const names[CC_KINDS] = {
-		"none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive"};
+		"none", "dcqcn", "timely", "swift", "theta-powertcp", "nscc", "predictive", "learned"};
 	enum cc_kind kind;
 
 	(void)unused;
@@ -204,9 +233,10 @@ static void numbers_of_a_kind_are_checked_for_it_alone(void **unused)
 	struct cc_swift_params swift_params = cc_swift_default;
 	struct cc_timely_params timely_params = cc_timely_default;
 	struct cc_theta_params theta_params = cc_theta_default;
+	struct cc_model model = some_model;
 	struct cc_config config = {
 		.packet_bytes = 4178, .base_rtt_ns = 10000, .rate_bps = 1000000000, .dcqcn = &dcqcn_params,
-		.swift = &swift_params, .timely = &timely_params, .theta = &theta_params};
+		.swift = &swift_params, .timely = &timely_params, .theta = &theta_params, .model = &model};
 
 	(void)unused;
 	for (unsigned int kind = 0; kind < CC_KINDS; kind++) {
@@ -217,6 +247,7 @@ static void numbers_of_a_kind_are_checked_for_it_alone(void **unused)
 	swift_params.scale_min_milli = 0;
 	timely_params.min_rtt_ns = 0;
 	theta_params.flows = 0;
+	model.n_trees = 0;
 	for (unsigned int kind = 0; kind < CC_KINDS; kind++) {
 		bool has = kind != CC_NONE && kind != CC_NSCC && kind != CC_PREDICTIVE;
 

@@ -91,6 +91,24 @@ static void the_first_acknowledgement_opens_the_window(void **state)
 	assert_int_equal(cc_window_bytes(&w.cc), w.cc.max_window_bytes);
 }
 
+/* Who is told of few because it was first waits a round trip for the others, and takes its part then. */
+static void a_second_window_lasts_a_round_trip(void **state)
+{
+	const struct cc_predictive_params two = {.first_packets = 1, .second_packets = 4, .incast_cap = true};
+	struct world w = {.config = config_of(&two), .now_ns = 1000000};
+
+	(void)state;
+	cc_init(&w.cc, &w.config);
+	assert_int_equal(cc_window_bytes(&w.cc), PACKET);
+	ack(&w, 0, true, 1);
+	assert_in_range(cc_window_bytes(&w.cc), 4 * PACKET, 5 * PACKET); /* NSCC adds a little */
+	for (uint32_t i = 0; i < BASE_NS / STEP_NS - 1; i++)
+		ack(&w, 0, true, 9);
+	assert_in_range(cc_window_bytes(&w.cc), 4 * PACKET, 5 * PACKET);
+	ack(&w, 0, true, 9);
+	assert_int_equal(cc_window_bytes(&w.cc), MAX / 9);
+}
+
 /* ---- without any of them ---- */
 
 static void with_nothing_added_it_is_nscc(void **state)
@@ -317,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_acknowledgement_opens_the_window),
+		cmocka_unit_test(a_second_window_lasts_a_round_trip),
 		cmocka_unit_test(with_nothing_added_it_is_nscc),
 		cmocka_unit_test(the_median_is_that_of_the_last_nine),
 		cmocka_unit_test(one_slow_path_is_not_taken_for_all),

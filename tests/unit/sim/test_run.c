@@ -273,6 +273,11 @@ static void test_same_seed_same_bytes(void **state)
 		free(text[i]);
 }
 
+static const struct cc_model some_model = {
+	.first_packets = 4, .share_percent = 150, .n_trees = 1,
+	.trees = {{.depth = 1, .split = {CC_SPLIT(CC_F_DELAY, 512)}, .leaf = {40, -80}}},
+};
+
 /* Under each congestion controller all flows end, in pairs and several to one host. */
 static void test_controllers(void **state)
 {
@@ -292,6 +297,7 @@ static void test_controllers(void **state)
 			s.congestion.swift = cc_swift_default;
 			s.congestion.theta = cc_theta_default;
 			s.congestion.predictive = cc_predictive_default;
+			s.congestion.model = some_model;
 			run(&r, 1);
 			all_done(&r);
 			sim_run_free(&r);

@@ -109,10 +109,18 @@ static void test_errors(void **state)
 			"FILE: transport.congestion: \"nscc\" needs RC with selective repeat"},
 		{"transport = { congestion = \"cubic\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.congestion: \"cubic\" is wrong, must be window, none, dcqcn, timely, swift, "
-			"theta-powertcp, nscc or predictive"},
+			"theta-powertcp, nscc, predictive or learned"},
 		{"transport = { congestion = \"swift\"; };\nswift = { scale_min = 5; scale_max = 5; };\n"
 		 "workloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.congestion: the numbers of \"swift\" do not fit"},
+		{"transport = { congestion = \"learned\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+			"FILE: learned.model: is missing, must be the file of a model"},
+		{"transport = { congestion = \"learned\"; };\nlearned = { model = \"/nonexistent/x.model\"; };\n"
+		 "workloads = ( { pattern = \"ring\"; } );",
+			"/nonexistent/x.model: cannot read: No such file or directory"},
+		{"transport = { congestion = \"learned\"; };\nlearned = { model = \"nothing-of-this-name\"; };\n"
+		 "workloads = ( { pattern = \"ring\"; } );",
+			"/tmp/nothing-of-this-name: cannot read: No such file or directory"},
 		{"dcqcn = { preset = \"mine\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: dcqcn.preset: \"mine\" is wrong, must be vendor, paper or simulator"},
 		{"transport = { evs = 65; };\nworkloads = ( { pattern = \"ring\"; } );", "evs"},
@@ -189,6 +197,43 @@ static void test_sizes(void **state)
 	assert_int_equal(load("workloads = ( { pattern = \"ring\"; steps = 131072; } );"), 0);
 }
 
+/* Loads a scenario with such a model in a file of its own; what was said is in `told`, with MODEL for its name. */
+static unsigned load_model(const char *model)
+{
+	char path[] = "/tmp/sim-model-XXXXXX", text[256], *at;
+	int fd = mkstemp(path);
+	unsigned errors;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, model, strlen(model)), strlen(model));
+	close(fd);
+	snprintf(text, sizeof(text),
+		"transport = { congestion = \"learned\"; };\nlearned = { model = \"%s\"; };\nworkloads = ( { pattern = \"ring\"; } );",
+		strrchr(path, '/') + 1);
+	errors = load(text);
+	unlink(path);
+	while ((at = strstr(told, path)) != NULL) {
+		memcpy(at, "MODEL", 5);
+		memmove(at + 5, at + strlen(path), strlen(at + strlen(path)) + 1);
+	}
+	return errors;
+}
+
+/* It lies beside the scenario. */
+static void test_model(void **state)
+{
+	(void)state;
+	assert_int_equal(load_model("roced-cc-model 1\nfirst_packets 7\nshare_percent 90\ntrees 1\ntree 1\n"
+				    "split delay 9\nleaf 8\nleaf -7\nend\n"), 0);
+	assert_int_equal(scenario.transport.congestion, CC_LEARNED);
+	assert_int_equal(scenario.congestion.model.first_packets, 7);
+	assert_int_equal(scenario.congestion.model.trees[0].leaf[1], -7);
+	assert_int_equal(load_model("roced-cc-model 1\nfirst_packets no\n"), 1);
+	assert_string_equal(told, "MODEL:2: \"no\" is wrong, must be a whole number from 0 to 65536\n");
+	/* What is not used is not read. */
+	assert_int_equal(load("learned = { model = \"/nonexistent\"; };\nworkloads = ( { pattern = \"ring\"; } );"), 0);
+}
+
 static void test_no_file(void **state)
 {
 	char *text = NULL;
@@ -209,6 +254,7 @@ int main(void)
 		cmocka_unit_test(test_all_of_it),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_no_file),
 	};
 
