@@ -47,6 +47,9 @@ struct config_port {
 	uint32_t rate_mbps;                /* 0: what it takes */
 	bool trust_pcp;
 	uint64_t pfc;                      /* bit p: pauses of priority p are followed */
+	uint64_t pfc_send;                 /* bit p: the neighbour is asked to pause it */
+	uint32_t pfc_buffer_kbytes, pfc_headroom_kbytes; /* 0: computed */
+	uint32_t cable_m, pfc_response_us;
 	uint32_t n_rx_queues;              /* from the workers' rx lists */
 };
 

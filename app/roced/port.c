@@ -174,6 +174,7 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 	int rc;
 
 	rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rxd, &n_txd);
+	port->rx_room = n_rxd;
 	info->default_txconf.offloads = 0;
 	for (uint16_t q = 0; q < port->config->n_rx_queues; q++) {
 		rc = rte_eth_rx_queue_setup(port->id, q, n_rxd, socket, NULL, port->rx_pool);

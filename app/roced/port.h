@@ -51,6 +51,7 @@ struct port {
 	char netdev[CONFIG_NAME_BYTES];
 	uint32_t speed_mbps;
 	struct rte_mempool *rx_pool;
+	uint32_t rx_room;          /* packets a receive queue holds, as far as DPDK knows */
 	uint32_t n_addrs;          /* fixed before the port starts */
 	struct port_addr addrs[VD_MAX_DEVICES * (VC_MAX_GIDS + (TP_MAX_PLANES - 1) * VD_PLANE_ADDRS)];
 	struct path_neigh *neigh;

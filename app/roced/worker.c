@@ -16,6 +16,7 @@
 #include "log.h"
 #include "nodes.h"
 #include "prompt.h"
+#include "rx_watch.h"
 #include "shape.h"
 
 #define MAX_QPS      65536
@@ -38,13 +39,19 @@ static struct rte_mbuf *pkt_alloc(void *env)
 
 static void pkt_keep(void *env, struct rte_mbuf *m)
 {
-	(void)env;
+	struct worker *worker = env;
+
+	if (worker->watches != NULL)
+		rx_watch_kept(worker, m, true);
 	rte_mbuf_refcnt_update(m, 1);
 }
 
 static void pkt_free(void *env, struct rte_mbuf *m)
 {
-	(void)env;
+	struct worker *worker = env;
+
+	if (worker->watches != NULL)
+		rx_watch_kept(worker, m, false);
 	rte_pktmbuf_free(m);
 }
 
@@ -283,6 +290,7 @@ static void sleep_now(struct worker *worker)
 	uint64_t max_ns = (uint64_t)worker->roced->config.workers[worker->index].idle_sleep_us * 1000;
 	uint64_t next_ns = RTE_MIN(tp_next_ns(worker->tp), shape_next_ns(worker)), ns = worker->sleep_ns;
 
+	next_ns = RTE_MIN(next_ns, rx_watch_next_ns(worker));
 	if (next_ns <= worker->now_ns)
 		return;
 	if (ns > max_ns)
@@ -331,6 +339,7 @@ static int worker_main(void *arg)
 		rte_graph_walk(worker->graph);
 		worker->node = NULL;
 		worker->counters.walks++;
+		rx_watch_look(worker);
 		serve_call(worker);
 		back_off(worker);
 	}
@@ -495,6 +504,8 @@ int worker_create(struct roced *roced, uint32_t index)
 	if (rc == 0)
 		rc = shape_init(worker);
 	if (rc == 0)
+		rc = rx_watch_init(worker);
+	if (rc == 0)
 		rc = make_graph(worker);
 	if (rc != 0)
 		log_line(LOG_ERR, "worker %u cannot be made: %s", index, strerror(-rc));
@@ -522,6 +533,7 @@ void worker_destroy(struct worker *worker)
 		rte_graph_destroy(worker->graph_id);
 	shape_fini(worker);
 	tp_destroy(worker->tp);
+	rx_watch_fini(worker);
 	free_ring(worker->from_main);
 	free_ring(worker->to_main);
 	for (uint32_t w = 0; w < VD_MAX_WORKERS; w++)

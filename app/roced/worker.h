@@ -15,6 +15,7 @@
 #include <rte_ring.h>
 
 #include "roced.h"
+#include "rx_fill.h"
 #include "tp.h"
 
 #define WORKER_BURST       64
@@ -27,6 +28,7 @@
 struct worker_rxq {
 	const struct port *port;
 	uint16_t port_id, queue;
+	struct rx_run run;
 };
 
 /* A multicast group some client listens to; the same list at every worker. */
@@ -70,6 +72,7 @@ struct worker {
 	struct worker_txq *txq;    /* by port index */
 	struct shape *shapes;      /* the same: shape.h */
 	bool shaped;               /* some port has channels */
+	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
 	uint32_t backlog;          /* frames in all of them */
 	/* Frames the transport has emitted and the node that is running. */
 	uint32_t n_emit;

@@ -95,6 +95,10 @@ static const struct bad bad_cases[] = {
 		"ports[0].rate_mbps: 10 is less than channels are guaranteed, 11", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc = [ 0, 3 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
 		"ports[0].pfc: no channel has priority 3", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_send = [ 0, 3 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
+		"ports[0].pfc_send: no channel has priority 3", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_buffer_kbytes = 50; pfc_headroom_kbytes = 50;") DEVICES, 3,
+		"ports[0].pfc_headroom_kbytes: 50 is not below pfc_buffer_kbytes, 50", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc = [ 8 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
 		"ports[0].pfc[0]: 8 is out of range, must be 0 to 7", 1},
 	/* missing keys */
