@@ -8,6 +8,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "cc.h"
 #include "config_read.h"
 #include "vd.h"
 #include "wire_frame.h"
@@ -113,10 +114,18 @@ struct config_channel {
 	uint32_t ecn_min_kbytes, ecn_max_kbytes, ecn_max_permille;
 };
 
+/* Of connections whose peers agreed to selective repeat. */
+struct config_controller {
+	bool given;                        /* else it is the transport's window */
+	enum cc_kind kind;
+};
+
 struct config_congestion {
+	struct config_controller controller;
+	uint32_t base_rtt_us, target_us;   /* 0: see the table of keys */
 	uint32_t cnp_gap_us, cnp_peer_gap_us, cnp_dscp;
 	bool follow_cnps;
-	uint32_t rate_mbps;                /* 0: the fastest port's */
+	uint32_t rate_mbps;                /* 0: the fastest port's; for controllers: the device's ports' */
 };
 
 /* As struct cc_dcqcn_params, but for rates, and times of the same units. */

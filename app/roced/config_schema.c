@@ -188,7 +188,15 @@ const struct config_key config_keys[] = {
 	{"congestion.follow_cnps", CONFIG_BOOLEAN, CONGESTION(follow_cnps), 0, 1, "true", "",
 		"connections with peers that do not agree to several paths go slower when they are notified: DCQCN"},
 	{"congestion.rate_mbps", CONFIG_UINT, CONGESTION(rate_mbps), 0, 1600000, "0", "Mb/s",
-		"that the first notification finds; 0: that of the fastest port, and 10 Gb/s if no device tells one"},
+		"that the first notification finds; 0: that of the fastest port, and 10 Gb/s if no device tells one; also the"
+		" controller's, where 0 is that of the device's ports together: ports[].rate_mbps, else what the driver tells"},
+	{"congestion.controller", CONFIG_CONTROLLER, CONGESTION(controller), 0, 0, "window", "",
+		"of connections with peers that agree to several paths: window, none, dcqcn, timely, swift, theta-powertcp, nscc or"
+		" predictive"},
+	{"congestion.base_rtt_us", CONFIG_UINT, CONGESTION(base_rtt_us), 0, 50000, "0", "us",
+		"round trip of an idle path that the controller counts with; 0: multipath.base_rtt_us"},
+	{"congestion.target_us", CONFIG_UINT, CONGESTION(target_us), 0, 50000, "0", "us",
+		"delay beyond it that the controller lets queues have, and programs that wait for a CPU; 0: the same again"},
 
 	{"dcqcn", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "how notifications are followed: see congestion.md; defaults are those of network cards"},
 	{"dcqcn.g_1024", CONFIG_UINT, DCQCN(g_1024), 1, 1024, "5", "1/1024", "part of a notification in alpha"},

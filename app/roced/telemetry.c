@@ -178,12 +178,13 @@ static void give_back(void)
 	pthread_mutex_unlock(&box.asking);
 }
 
-/* What is told of a queue pair: one column a number, beside three texts. DPDK's answers nest arrays but no objects. */
-enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, IN_ORDER, QP_COLUMNS };
+/* What is told of a queue pair: one column a number, beside four texts. DPDK's answers nest arrays but no objects. */
+enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, IN_ORDER, WINDOW_BYTES,
+	RATE, QP_COLUMNS };
 
 static const char *const qp_names[QP_COLUMNS] = {
 	"qpn", "peer_qpn", "pid", "evs", "evs_used", "evs_alive", "rtt_ns", "window_packets", "sent_packets",
-	"in_order"};
+	"in_order", "window_bytes", "rate_bps"};
 
 static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 {
@@ -213,14 +214,18 @@ static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 		return qp->paths.window;
 	case IN_ORDER:
 		return qp->paths.in_order;
+	case WINDOW_BYTES:
+		return qp->paths.window_bytes;
+	case RATE:
+		return qp->paths.rate_bps;
 	default:
 		return sent;
 	}
 }
 
-enum qp_text { PEER, DEVICE, SCHEDULER, QP_TEXTS };
+enum qp_text { PEER, DEVICE, SCHEDULER, CONTROLLER, QP_TEXTS };
 
-static const char *const qp_text_names[QP_TEXTS] = {"peer", "device", "scheduler"};
+static const char *const qp_text_names[QP_TEXTS] = {"peer", "device", "scheduler", "controller"};
 
 static const char *qp_text(const struct vd_qp_paths *qp, enum qp_text text, char buf[INET6_ADDRSTRLEN])
 {
@@ -228,6 +233,8 @@ static const char *qp_text(const struct vd_qp_paths *qp, enum qp_text text, char
 		return qp->device;
 	if (text == SCHEDULER)
 		return qp->paths.scheduler;
+	if (text == CONTROLLER)
+		return qp->paths.controller;
 	if (wire_addr_is_v4(&qp->peer))
 		return inet_ntop(AF_INET, &qp->peer.b[12], buf, INET6_ADDRSTRLEN);
 	return inet_ntop(AF_INET6, qp->peer.b, buf, INET6_ADDRSTRLEN);
