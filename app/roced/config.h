@@ -37,6 +37,9 @@ struct config_worker {
 	uint32_t idle_sleep_us;
 };
 
+/* Who follows and sends pauses: see port_pfc.h. */
+enum config_pfc_mode { CONFIG_PFC_AUTO, CONFIG_PFC_SOFTWARE, CONFIG_PFC_HARDWARE };
+
 struct config_port {
 	struct config_at at;
 	char name[CONFIG_NAME_BYTES];
@@ -51,6 +54,7 @@ struct config_port {
 	uint64_t pfc_send;                 /* bit p: the neighbour is asked to pause it */
 	uint32_t pfc_buffer_kbytes, pfc_headroom_kbytes; /* 0: computed */
 	uint32_t cable_m, pfc_response_us;
+	enum config_pfc_mode pfc_mode;
 	uint32_t n_rx_queues;              /* from the workers' rx lists */
 };
 

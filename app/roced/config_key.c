@@ -45,6 +45,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_NETWORK] = "a network in quotes",
 		[CONFIG_SCHEDULER] = "a name in quotes",
 		[CONFIG_CONTROLLER] = "a name in quotes",
+		[CONFIG_PFC_MODE] = "a name in quotes",
 		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",
 	};
 

@@ -67,6 +67,8 @@ const struct config_key config_keys[] = {
 		"priorities whose pauses (IEEE 802.1Qbb) are followed; needs a channel of that priority"},
 	{"ports[].pfc_send", CONFIG_BITS, F(config_port, pfc_send), 0, 7, "", "",
 		"priorities that the neighbour is asked to pause when too much of them waits here; needs a channel of that priority"},
+	{"ports[].pfc_mode", CONFIG_PFC_MODE, F(config_port, pfc_mode), 0, 0, "auto", "",
+		"hardware: the NIC follows and sends pauses, by flow control of queues; software: the daemon does; auto: the NIC if it can"},
 	{"ports[].pfc_buffer_kbytes", CONFIG_UINT, F(config_port, pfc_buffer_kbytes), 0, 1048576, "0", "KB",
 		"room for packets that wait; 0: a receive queue's descriptors, of frames of the MTU"},
 	{"ports[].pfc_headroom_kbytes", CONFIG_UINT, F(config_port, pfc_headroom_kbytes), 0, 1048576, "0", "KB",

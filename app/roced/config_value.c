@@ -173,6 +173,19 @@ static const char *parse_controller(const char *text, struct config_controller *
 	return NULL;
 }
 
+static const char *parse_pfc_mode(const char *text, enum config_pfc_mode *out)
+{
+	static const char *const names[] = {"auto", "software", "hardware"};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*out = (enum config_pfc_mode)i;
+		return NULL;
+	}
+	return "one of auto, software and hardware";
+}
+
 static const char *parse_mac(const char *text, uint8_t mac[6])
 {
 	static const char want[] = "a unicast link address like \"02:00:00:00:00:01\"";
@@ -275,6 +288,8 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_scheduler(text, dst);
 	case CONFIG_CONTROLLER:
 		return parse_controller(text, dst);
+	case CONFIG_PFC_MODE:
+		return parse_pfc_mode(text, dst);
 	case CONFIG_MAC:
 		return parse_mac(text, dst);
 	case CONFIG_CPUS:

@@ -45,13 +45,18 @@ static int init_pause(struct worker *worker, struct rx_watch *watch, const struc
 	return rc < 0 ? rc : 0;
 }
 
+static bool asks(const struct port *port)
+{
+	return port->config->pfc_send != 0 && !port->pfc.hardware;
+}
+
 int rx_watch_init(struct worker *worker)
 {
 	struct roced *roced = worker->roced;
 	bool any = false;
 
 	for (uint32_t p = 0; p < roced->n_ports; p++)
-		any |= roced->ports[p].config->pfc_send != 0;
+		any |= asks(&roced->ports[p]);
 	if (!any)
 		return 0;
 	worker->watches = calloc(roced->n_ports, sizeof(worker->watches[0]));
@@ -62,7 +67,7 @@ int rx_watch_init(struct worker *worker)
 		struct rx_watch *watch = &worker->watches[p];
 		int rc = 0;
 
-		watch->on = port->config->pfc_send != 0;
+		watch->on = asks(port);
 		watch->queue_room = port->rx_room;
 		watch->asker = asker_of(&roced->config, port);
 		if (watch->on && watch->asker == worker->index)

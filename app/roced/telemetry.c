@@ -13,13 +13,14 @@
 #include <rte_telemetry.h>
 
 #include "log.h"
+#include "telemetry_ports.h"
 #include "worker.h"
 
 #define MAX_QPS      48   /* queue pairs of one answer: DPDK's answers have at most 16 KiB */
 #define MAX_COUNTERS 128
 #define WAIT_S       1
 
-enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS };
+enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS, ASK_PORTS };
 
 struct named {
 	const char *name;
@@ -35,9 +36,10 @@ static struct {
 	bool waiting, done;
 	enum question question;
 	uint32_t qpn;
-	uint32_t n_qps, n_counters;
+	uint32_t n_qps, n_counters, n_ports;
 	struct vd_qp_paths qps[MAX_QPS];
 	struct named counters[MAX_COUNTERS];
+	struct told_port ports[CONFIG_MAX_PORTS];
 } box = {.asking = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- main thread ---- */
@@ -139,6 +141,8 @@ void telemetry_serve(struct roced *roced)
 	if (box.waiting && !box.done) {
 		if (box.question == ASK_COUNTERS)
 			find_counters(roced);
+		else if (box.question == ASK_PORTS)
+			box.n_ports = telemetry_fill_ports(roced, box.ports);
 		else
 			find_paths(roced);
 		box.done = true;
@@ -360,6 +364,19 @@ static int on_counters(const char *cmd, const char *params, struct rte_tel_data 
 	return rc;
 }
 
+static int on_ports(const char *cmd, const char *params, struct rte_tel_data *info)
+{
+	int rc = ask(ASK_PORTS, 0);
+
+	(void)cmd;
+	if (rc == 0) {
+		rte_tel_data_start_dict(info);
+		rc = telemetry_put_ports(info, box.ports, box.n_ports, params != NULL && params[0] != '\0' ? params : NULL);
+	}
+	give_back();
+	return rc;
+}
+
 /* ---- start and stop ---- */
 
 int telemetry_start(struct roced *roced)
@@ -377,6 +394,9 @@ int telemetry_start(struct roced *roced)
 		"Queue pairs that may use several paths; with a queue pair number: its paths");
 	if (rc == 0)
 		rc = rte_telemetry_register_cmd("/roced/counters", on_counters, "Counters of all workers together");
+	if (rc == 0)
+		rc = rte_telemetry_register_cmd("/roced/ports", on_ports,
+			"Ports and who sees to their pauses; with a port's name: pauses by priority");
 	if (rc != 0)
 		log_line(LOG_ERR, "telemetry: %s", strerror(-rc));
 	return rc;

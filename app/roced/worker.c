@@ -129,8 +129,7 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 
 /* ---- sending ---- */
 
-static uint32_t send_burst(
-	const struct worker *worker, const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
+static uint32_t send_burst(const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
 {
 	uint32_t done = 0;
 
@@ -138,7 +137,7 @@ static uint32_t send_burst(
 		return 0;
 	while (done < n) {
 		uint32_t want = n - done < WORKER_BURST ? n - done : WORKER_BURST;
-		uint16_t k = rte_eth_tx_burst(txq->port_id, (uint16_t)worker->index, pkts + done, (uint16_t)want);
+		uint16_t k = rte_eth_tx_burst(txq->port_id, txq->queue, pkts + done, (uint16_t)want);
 
 		done += k;
 		if (k < want)
@@ -147,59 +146,107 @@ static uint32_t send_burst(
 	return done;
 }
 
+static uint32_t *backlog_of(struct worker *worker, const struct worker_txq *txq)
+{
+	return txq->lane == 0 ? &worker->backlog : &worker->lane_backlog;
+}
+
+static struct worker_txq *worker_txq(const struct worker *worker, const struct port *port, uint8_t lane)
+{
+	return &worker->txq[lane == 0 ? port->index : port->lane_base + lane - 1];
+}
+
 static void backlog_add(struct worker *worker, struct worker_txq *txq, struct rte_mbuf *m)
 {
 	if (txq->count == WORKER_BACKLOG) {
 		emit_drop(worker, m, BASE_DROP_TX_FULL);
 		return;
 	}
-	if (txq->count == 0)
+	if (txq->count == 0) {
 		txq->stuck_ns = worker->now_ns;
+		if (txq->lane != 0)
+			shape_hold(&worker->shapes[txq->port->index], txq->priority, true);
+	}
 	txq->backlog[(txq->head + txq->count++) & (WORKER_BACKLOG - 1)] = m;
-	worker->backlog++;
+	*backlog_of(worker, txq) += 1;
 	worker->counters.backlogged++;
+}
+
+static void tx_lane(struct worker *worker, struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
+{
+	uint32_t done = txq->count == 0 ? send_burst(txq, pkts, n) : 0;
+
+	for (uint32_t i = done; i < n; i++)
+		backlog_add(worker, txq, pkts[i]);
 }
 
 void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n)
 {
-	struct worker_txq *txq = &worker->txq[port->index];
-	uint32_t done = txq->count == 0 ? send_burst(worker, txq, pkts, n) : 0;
+	uint32_t run = 0;
+	uint8_t lane = 0;
 
-	for (uint32_t i = done; i < n; i++)
-		backlog_add(worker, txq, pkts[i]);
+	if (port->pfc.n_lanes == 1) {
+		tx_lane(worker, &worker->txq[port->index], pkts, n);
+		return;
+	}
+	for (uint32_t i = 0; i <= n; i++) {
+		uint8_t next = i < n ? port->pfc.lane_of[shape_priority(&worker->shapes[port->index], pkts[i])] : UINT8_MAX;
+
+		if (i > run && next != lane) {
+			tx_lane(worker, worker_txq(worker, port, lane), &pkts[run], i - run);
+			run = i;
+		}
+		lane = next;
+	}
 }
 
 static void backlog_take(struct worker *worker, struct worker_txq *txq, uint32_t n)
 {
 	txq->head = (txq->head + n) & (WORKER_BACKLOG - 1);
 	txq->count -= n;
-	worker->backlog -= n;
+	*backlog_of(worker, txq) -= n;
+	if (txq->lane != 0 && txq->count == 0)
+		shape_hold(&worker->shapes[txq->port->index], txq->priority, false);
 }
 
 static void backlog_drop(struct worker *worker, struct worker_txq *txq)
 {
 	while (txq->count != 0) {
-		emit_drop(worker, txq->backlog[txq->head], BASE_DROP_TX_FULL);
+		emit_drop(worker, txq->backlog[txq->head], txq->lane == 0 ? BASE_DROP_TX_FULL : BASE_DROP_PFC_STORM);
 		backlog_take(worker, txq, 1);
 	}
 }
 
+/* A lane may be paused as long as the watchdog of pauses lets it. */
+static uint64_t stuck_ns(const struct worker *worker, const struct worker_txq *txq)
+{
+	uint32_t detect_ms = worker->roced->config.pfc.detect_ms;
+
+	if (txq->lane == 0)
+		return STUCK_NS;
+	return detect_ms != 0 ? detect_ms * (uint64_t)1000000 : UINT64_MAX;
+}
+
 void worker_tx_retry(struct worker *worker)
 {
-	for (uint32_t p = 0; p < worker->n_txq && worker->backlog != 0; p++) {
+	for (uint32_t p = 0; p < worker->n_txq && (worker->backlog | worker->lane_backlog) != 0; p++) {
 		struct worker_txq *txq = &worker->txq[p];
+		struct shape *shape = &worker->shapes[txq->port->index];
 		uint32_t n = WORKER_BACKLOG - txq->head < txq->count ? WORKER_BACKLOG - txq->head : txq->count;
 
 		if (n == 0)
 			continue;
-		n = send_burst(worker, txq, &txq->backlog[txq->head], n);
+		n = send_burst(txq, &txq->backlog[txq->head], n);
 		backlog_take(worker, txq, n);
 		worker->work += n;
 		if (n != 0) {
 			txq->stuck_ns = worker->now_ns;
-		} else if (worker->now_ns - txq->stuck_ns > STUCK_NS) {
+		} else if (worker->now_ns - txq->stuck_ns > stuck_ns(worker, txq)) {
 			backlog_drop(worker, txq);
-			shape_drop(worker, &worker->shapes[p]);
+			if (txq->lane == 0)
+				shape_drop(worker, shape);
+			else
+				shape_flush(worker, shape, txq->priority);
 		}
 	}
 }
@@ -255,7 +302,7 @@ static void vd_sleep(struct worker *worker, bool sleep)
 static bool something_waits(const struct worker *worker)
 {
 	if (atomic_load_explicit(&worker->call, memory_order_relaxed) != NULL || !rte_ring_empty(worker->from_main) ||
-		tp_has_work(worker->tp) || worker->n_emit != 0 || worker->backlog != 0 ||
+		tp_has_work(worker->tp) || worker->n_emit != 0 || (worker->backlog | worker->lane_backlog) != 0 ||
 		atomic_load_explicit(&worker->quit, memory_order_relaxed))
 		return true;
 	for (uint32_t w = 0; w < worker->roced->n_workers; w++) {
@@ -458,6 +505,38 @@ static int make_graph(struct worker *worker)
 	return 0;
 }
 
+static void make_lane(struct worker *worker, const struct port *port, uint8_t lane, uint8_t priority)
+{
+	struct worker_txq *txq = worker_txq(worker, port, lane);
+
+	txq->port = port;
+	txq->port_id = port->id;
+	txq->queue = port_pfc_queue(worker->index, worker->roced->n_workers, lane);
+	txq->lane = lane;
+	txq->priority = priority;
+}
+
+static int make_txqs(struct worker *worker)
+{
+	const struct roced *roced = worker->roced;
+
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		worker->n_txq += roced->ports[p].pfc.n_lanes;
+	worker->txq = calloc(worker->n_txq, sizeof(worker->txq[0]));
+	if (worker->txq == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		const struct port *port = &roced->ports[p];
+
+		make_lane(worker, port, 0, 0);
+		for (uint8_t prio = 0; prio < QOS_PRIORITIES; prio++) {
+			if (port->pfc.lane_of[prio] != 0)
+				make_lane(worker, port, port->pfc.lane_of[prio], prio);
+		}
+	}
+	return 0;
+}
+
 static int make_queues(struct worker *worker)
 {
 	struct roced *roced = worker->roced;
@@ -469,15 +548,7 @@ static int make_queues(struct worker *worker)
 		worker->rxq[r].port_id = worker->rxq[r].port->id;
 		worker->rxq[r].queue = (uint16_t)config->rx[r].queue;
 	}
-	worker->n_txq = roced->n_ports;
-	worker->txq = calloc(roced->n_ports, sizeof(worker->txq[0]));
-	if (worker->txq == NULL)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < roced->n_ports; p++) {
-		worker->txq[p].port = &roced->ports[p];
-		worker->txq[p].port_id = roced->ports[p].id;
-	}
-	return 0;
+	return make_txqs(worker);
 }
 
 int worker_create(struct roced *roced, uint32_t index)

@@ -40,7 +40,9 @@ struct worker_group {
 /* Frames that wait for room in a transmit queue. */
 struct worker_txq {
 	const struct port *port;
-	uint16_t port_id;
+	uint16_t port_id, queue;
+	uint8_t lane;              /* 0, or of the priority, the only one that is sent by it */
+	uint8_t priority;
 	uint32_t head, count;
 	uint64_t stuck_ns;         /* since when nothing went out, 0: not stuck */
 	struct rte_mbuf *backlog[WORKER_BACKLOG];
@@ -69,11 +71,12 @@ struct worker {
 	uint32_t work;             /* things done in this walk; 0: idle */
 	uint32_t n_rxq, n_txq;
 	struct worker_rxq rxq[CONFIG_MAX_RX];
-	struct worker_txq *txq;    /* by port index */
+	struct worker_txq *txq;    /* lane 0 by port index, behind them the other lanes: port_pfc.h */
 	struct shape *shapes;      /* the same: shape.h */
 	bool shaped;               /* some port has channels */
 	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
-	uint32_t backlog;          /* frames in all of them */
+	uint32_t backlog;          /* frames in lanes 0 of all ports; queue pairs wait for them */
+	uint32_t lane_backlog;     /* in the other lanes; channels wait for theirs */
 	/* Frames the transport has emitted and the node that is running. */
 	uint32_t n_emit;
 	struct rte_mbuf *emit[WORKER_EMIT];

@@ -93,6 +93,14 @@ check "and loses nothing either" nothing_lost
 # ------------------------------------------------------------------ pauses
 
 pause_channels="channels = ( { name = \"bulk\"; }, { $training } );"
+hardware_is_refused() {
+	roced_config A "$(af_packet_device port)" 4096 4200 "$A4/24" >"$tmp_dir/hardware.conf"
+	in_ns A timeout 30 "$roced_bin" -c "$tmp_dir/hardware.conf" -f >"$tmp_dir/hardware.log" 2>&1 && return 1
+	cat "$tmp_dir/hardware.log"
+	grep -q 'port "p0": pfc_mode: the NIC cannot do it, its driver has no flow control of queues' "$tmp_dir/hardware.log"
+}
+roced_stop A
+MORE=$pause_channels PORT_KEYS='pfc = [ 3 ]; pfc_mode = "hardware";' check "flow control of a NIC that has none is refused" hardware_is_refused
 daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 3 ]; rate_mbps = 400;"
 
 # grows CHANNEL: sends something in half a second
@@ -166,7 +174,7 @@ check "or passed over" storm_is_passed_over
 # ------------------------------------------------------------------ pauses that are asked for
 
 # A daemon that was held up finds its receive queue long.
-daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 0, 3 ]; rate_mbps = 2000;" "$pause_channels" \
+CONTROL_KEYS="telemetry = true;" daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 0, 3 ]; rate_mbps = 2000;" "$pause_channels" \
 	"pfc_send = [ 3 ]; rx_descriptors = 256; rate_mbps = 2000;"
 
 hold_up() {
@@ -206,6 +214,28 @@ frames_name_one_priority() {
 }
 check "tshark sees that, for one priority, and its end" frames_name_one_priority
 check "and nothing is lost" nothing_lost
+telemetry_tells() {
+	python3 - "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" \
+		"$(in_ns B ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" <<-END
+		import json, socket, sys
+		def ask(path, question):
+		    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		    s.connect(path)
+		    s.settimeout(5)
+		    s.recv(4096)
+		    s.send(question.encode())
+		    return json.loads(s.recv(65536))["/roced/ports"]
+		a, b = (ask(path, "/roced/ports,p0") for path in sys.argv[1:])
+		print(a, b)
+		assert a["pfc"] == b["pfc"] == "software" and b["port"] == "p0" and b["up"] == 1
+		assert [p for p in range(8) if b["xoff_sent"][p]] == [p for p in range(8) if b["xon_sent"][p]] == [3]
+		assert [p for p in range(8) if a["pauses"][p]] == [3] and not any(a["xoff_sent"])
+		everything = ask(sys.argv[2], "/roced/ports")
+		assert everything["port"] == ["p0"] and everything["pfc"] == ["software"], everything
+		assert ask(sys.argv[2], "/roced/ports,p9") == {}
+	END
+}
+check "telemetry tells who paused whom" telemetry_tells
 other_priority_is_not_paused() {
 	local before
 	before=$(counter B xoff_sent)
