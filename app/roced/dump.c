@@ -58,9 +58,11 @@ static void dump_asked(const struct worker *worker, uint32_t port)
 
 	for (uint32_t p = 0; pause != NULL && p < QOS_PRIORITIES; p++) {
 		if ((pause->config.priorities & 1u << p) != 0)
-			log_line(LOG_NOTICE, "worker %u: port \"%s\" priority %u: xoff_sent %" PRIu64 " xon_sent %" PRIu64
-				" waiting_bytes %" PRIu64 " headroom_bytes %u", worker->index, worker->roced->config.ports[port].name, p,
-				pause->pfc.xoff_sent[p], pause->pfc.xon_sent[p], pause->pfc.bytes[p], pause->config.headroom_bytes);
+			log_line(LOG_NOTICE,
+				"worker %u: port \"%s\" priority %u: xoff_sent %" PRIu64 " xon_sent %" PRIu64
+				" waiting_bytes %" PRIu64 " headroom_bytes %u",
+				worker->index, worker->roced->config.ports[port].name, p, pause->pfc.xoff_sent[p],
+				pause->pfc.xon_sent[p], pause->pfc.bytes[p], pause->config.headroom_bytes);
 	}
 }
 

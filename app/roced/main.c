@@ -208,32 +208,6 @@ static uint32_t fastest_mbps(const struct roced *roced)
 	return mbps;
 }
 
-/* What lib/verbs' devices say of congestion control; those without go by the transport's window. */
-static int set_controllers(struct roced *roced)
-{
-	const struct config *config = &roced->config;
-
-	for (uint32_t d = 0; config->congestion.controller.given && d < roced->n_devices; d++) {
-		uint64_t mbps = congestion_device_mbps(config, roced->ports, d);
-
-		if (mbps == 0) {
-			log_line(LOG_ERR, "device \"%s\": congestion.controller needs the rate of its ports and a driver tells none:"
-				" give ports[].rate_mbps", roced->devices[d].name);
-			return -EINVAL;
-		}
-		if (!congestion_agreed(config, mbps, &roced->dcqcn, roced->agreed_cc[d])) {
-			log_line(LOG_ERR, "device \"%s\": congestion.controller: its numbers do not fit %llu Mb/s or each other",
-				roced->devices[d].name, (unsigned long long)mbps);
-			return -EINVAL;
-		}
-		roced->devices[d].cc = roced->agreed_cc[d];
-		log_line(LOG_INFO, "device \"%s\": congestion control %s at %llu Mb/s, base round trip %u us, target %u us",
-			roced->devices[d].name, cc_name(config->congestion.controller.kind), (unsigned long long)mbps,
-			roced->agreed_cc[d][0].base_rtt_ns / 1000, config->congestion.target_us);
-	}
-	return 0;
-}
-
 static int start_workers(struct roced *roced)
 {
 	int rc = nodes_register();
@@ -243,7 +217,7 @@ static int start_workers(struct roced *roced)
 	if (!congestion_init(&roced->config, fastest_mbps(roced), &roced->plain_cc, &roced->dcqcn))
 		roced->plain_cc.rate_bps = 0;
 	if (rc == 0)
-		rc = set_controllers(roced);
+		rc = controllers_init(roced);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)

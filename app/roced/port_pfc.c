@@ -72,7 +72,8 @@ static int set_queue(const struct port *port, struct rte_eth_pfc_queue_conf *con
 	int rc = rte_eth_dev_priority_flow_ctrl_queue_configure(port->id, conf);
 
 	if (rc != 0)
-		log_line(LOG_ERR, "port \"%s\": the NIC's flow control cannot be set: %s; pfc_mode = \"software\" goes without",
+		log_line(LOG_ERR,
+			"port \"%s\": the NIC's flow control cannot be set: %s; pfc_mode = \"software\" goes without",
 			port->config->name, strerror(-rc));
 	return rc;
 }

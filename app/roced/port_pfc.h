@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whether a port's NIC follows and sends PFC itself, by ethdev's flow control of queues, or the daemon does (shape.h,
- * rx_watch.h). A NIC that does pauses transmit queues, so each priority that is followed has one of its own at each worker: a
- * lane. Lane 0 is for all others, and the only one without such a NIC.
+ * rx_watch.h). A NIC that does pauses transmit queues, so each priority that is followed has one of its own at each
+ * worker: a lane. Lane 0 is for all others, and the only one without such a NIC.
  */
 #ifndef PORT_PFC_H
 #define PORT_PFC_H
@@ -20,8 +20,8 @@ struct port_pfc {
 	uint8_t lane_of[QOS_PRIORITIES];
 };
 
-/* Asks the device, which is made and not configured yet, and decides. 0; -ENOTSUP: "hardware" is asked for and cannot be; told to
- * the log. n_workers: of whom each has a queue for each lane, of max_tx_queues. */
+/* Asks the device, which is made and not configured yet, and decides. n_workers: of whom each has a queue for each lane, of
+ * max_tx_queues. 0; -ENOTSUP, told to the log: "hardware" is asked for and cannot be. */
 int port_pfc_choose(struct port *port, uint32_t n_workers, uint32_t max_tx_queues);
 /* Sets the device up: it is configured, and has its queues. 0 or what the driver said, told to the log. Nothing to do in
  * software. */

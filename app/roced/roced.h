@@ -103,6 +103,10 @@ uint64_t congestion_device_mbps(const struct config *config, const struct port *
 bool congestion_agreed(const struct config *config, uint64_t mbps, const struct cc_dcqcn_params *dcqcn,
 	struct cc_config cc[VD_MTUS]);
 
+/* ---- controllers.c ---- */
+/* Gives the devices the congestion controllers that the configuration wants. 0 or -EINVAL, told to the log. */
+int controllers_init(struct roced *roced);
+
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */
 struct link {

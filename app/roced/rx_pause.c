@@ -23,7 +23,8 @@ uint32_t rx_pause_headroom(const struct config_port *port, uint64_t rate_bps)
 
 int rx_pause_init(struct rx_pause *pause, const struct config_port *port, uint64_t rate_bps, const struct rx_room *room)
 {
-	uint32_t n = (uint32_t)__builtin_popcountll(port->pfc_send), packets = RTE_MIN(RTE_MIN(room->queue, room->ring), room->spare);
+	uint32_t n = (uint32_t)__builtin_popcountll(port->pfc_send);
+	uint32_t packets = RTE_MIN(RTE_MIN(room->queue, room->ring), room->spare);
 	uint64_t headroom = rx_pause_headroom(port, rate_bps), most;
 
 	pause->cell_bytes = port->mtu + ETH_OVERHEAD;

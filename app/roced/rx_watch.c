@@ -37,11 +37,15 @@ static int init_pause(struct worker *worker, struct rx_watch *watch, const struc
 		return -ENOMEM;
 	rc = rx_pause_init(watch->pause, port->config, worker->shapes[port->index].rate_bps, &room);
 	if (rc < 0)
-		log_line(LOG_ERR, "port \"%s\": pfc_send: there is no room for what comes during a pause: more rx_descriptors or"
-			" pfc_buffer_kbytes", port->config->name);
+		log_line(LOG_ERR,
+			"port \"%s\": pfc_send: there is no room for what comes during a pause: more rx_descriptors or"
+			" pfc_buffer_kbytes",
+			port->config->name);
 	else if (rc > 0)
-		log_line(LOG_WARNING, "port \"%s\": %u KB for packets that come before a pause is obeyed are less than needed:"
-			" more rx_descriptors, or less pfc_response_us", port->config->name, watch->pause->config.headroom_bytes / 1000);
+		log_line(LOG_WARNING,
+			"port \"%s\": %u KB for packets that come before a pause is obeyed are less than needed: more"
+			" rx_descriptors, or less pfc_response_us",
+			port->config->name, watch->pause->config.headroom_bytes / 1000);
 	return rc < 0 ? rc : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where received packets of a worker wait, told to rx_fill.h as it happens, and pauses asked for when that is too much. Only
- * for ports that do so (ports[].pfc_send); without any, a worker has none of this.
+ * Where received packets of a worker wait, told to rx_fill.h as it happens, and pauses asked for when that is too much.
+ * Only for ports that do so (ports[].pfc_send); without any, a worker has none of this.
  */
 #ifndef RX_WATCH_H
 #define RX_WATCH_H

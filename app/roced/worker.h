@@ -124,6 +124,12 @@ static inline void worker_drop(struct worker *worker, enum base_drop reason)
 	worker->counters.drops[reason]++;
 }
 
+static inline void worker_discard(struct worker *worker, struct rte_mbuf *m, enum base_drop reason)
+{
+	worker_drop(worker, reason);
+	rte_pktmbuf_free(m);
+}
+
 /* Names the node in whose turn the transport may emit, and its edge to egress. */
 static inline void worker_enter(struct worker *worker, struct rte_node *node, rte_edge_t egress_edge)
 {
@@ -139,5 +145,11 @@ void worker_flush_emit(struct worker *worker);
 void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n);
 /* Tries again what a port did not take. */
 void worker_tx_retry(struct worker *worker);
+
+/* ---- worker_tx.c, for worker.c ---- */
+/* Its transmit queues, of all ports. 0 or -ENOMEM. */
+int worker_tx_init(struct worker *worker);
+/* Drops what waits; the shapes are still there. */
+void worker_tx_fini(struct worker *worker);
 
 #endif
