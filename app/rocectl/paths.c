@@ -21,8 +21,8 @@ static const char usage[] =
 	"\n"
 	"Prints the queue pairs that spray packets over several paths, or use one at a time and may go to another one\n"
 	"(\"in order\"; docs/multipath.md), and for each what it knows of its paths: UDP source port, packets sent, round\n"
-	"trip, marks, losses. The daemon has to serve telemetry\n"
-	"(control.telemetry), and its socket is for root only.\n"
+	"trip, marks, losses; and how much congestion control lets it have on its way, and how fast (docs/congestion.md). The\n"
+	"daemon has to serve telemetry (control.telemetry), and its socket is for root only.\n"
 	"\n"
 	"  -w, --watch          again every second, with packets per second, until it is interrupted\n"
 	"  -j, --json           what the daemon answers\n"
@@ -94,19 +94,26 @@ static struct last *last_of(unsigned qpn)
 
 static void print_qp(const char *at, const char *end)
 {
-	char peer[64], device[40], scheduler[24];
+	char peer[64], device[40], scheduler[24], controller[24];
+	uint64_t rate_bps = telemetry_number(at, end, "rate_bps");
 
 	telemetry_text(at, end, "peer", peer, sizeof(peer));
 	telemetry_text(at, end, "device", device, sizeof(device));
 	telemetry_text(at, end, "scheduler", scheduler, sizeof(scheduler));
+	telemetry_text(at, end, "controller", controller, sizeof(controller));
 	printf("qp %#" PRIx64 " of %s, process %" PRIu64 ", to %s qp %#" PRIx64 ": %s%s, %" PRIu64 " of %" PRIu64
-		" EVs used, %" PRIu64 " alive, rtt %.1f us, window %" PRIu64 ", %" PRIu64 " packets\n",
+		" EVs used, %" PRIu64 " alive, rtt %.1f us, window %" PRIu64 ", %" PRIu64 " packets\n"
+		"   congestion control %s, window %" PRIu64 " bytes, ",
 		telemetry_number(at, end, "qpn"), device, telemetry_number(at, end, "pid"), peer,
 		telemetry_number(at, end, "peer_qpn"), scheduler,
 		telemetry_number(at, end, "in_order") != 0 ? " in order" : "", telemetry_number(at, end, "evs_used"),
 		telemetry_number(at, end, "evs"), telemetry_number(at, end, "evs_alive"),
 		US(telemetry_number(at, end, "rtt_ns")), telemetry_number(at, end, "window_packets"),
-		telemetry_number(at, end, "sent_packets"));
+		telemetry_number(at, end, "sent_packets"), controller, telemetry_number(at, end, "window_bytes"));
+	if (rate_bps != 0)
+		printf("pace %.1f Mb/s\n", (double)rate_bps / 1e6);
+	else
+		puts("no pace");
 }
 
 static void print_paths(const char *at, const char *end, bool watch)

@@ -8,6 +8,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "cc.h"
 #include "config_read.h"
 #include "vd.h"
 #include "wire_frame.h"
@@ -36,6 +37,9 @@ struct config_worker {
 	uint32_t idle_sleep_us;
 };
 
+/* Who follows and sends pauses: see port_pfc.h. */
+enum config_pfc_mode { CONFIG_PFC_AUTO, CONFIG_PFC_SOFTWARE, CONFIG_PFC_HARDWARE };
+
 struct config_port {
 	struct config_at at;
 	char name[CONFIG_NAME_BYTES];
@@ -47,6 +51,10 @@ struct config_port {
 	uint32_t rate_mbps;                /* 0: what it takes */
 	bool trust_pcp;
 	uint64_t pfc;                      /* bit p: pauses of priority p are followed */
+	uint64_t pfc_send;                 /* bit p: the neighbour is asked to pause it */
+	uint32_t pfc_buffer_kbytes, pfc_headroom_kbytes; /* 0: computed */
+	uint32_t cable_m, pfc_response_us;
+	enum config_pfc_mode pfc_mode;
 	uint32_t n_rx_queues;              /* from the workers' rx lists */
 };
 
@@ -110,10 +118,18 @@ struct config_channel {
 	uint32_t ecn_min_kbytes, ecn_max_kbytes, ecn_max_permille;
 };
 
+/* Of connections whose peers agreed to selective repeat. */
+struct config_controller {
+	bool given;                        /* else it is the transport's window */
+	enum cc_kind kind;
+};
+
 struct config_congestion {
+	struct config_controller controller;
+	uint32_t base_rtt_us, target_us;   /* 0: see the table of keys */
 	uint32_t cnp_gap_us, cnp_peer_gap_us, cnp_dscp;
 	bool follow_cnps;
-	uint32_t rate_mbps;                /* 0: the fastest port's */
+	uint32_t rate_mbps;                /* 0: the fastest port's; for controllers: the device's ports' */
 };
 
 /* As struct cc_dcqcn_params, but for rates, and times of the same units. */

@@ -36,17 +36,23 @@ static void check_port_channels(struct config_reader *reader, uint32_t p)
 {
 	const struct config *config = CONFIG(reader);
 	const struct config_port *port = &config->ports[p];
-	uint64_t guaranteed_mbps = 0, pfc = port->pfc;
+	uint64_t guaranteed_mbps = 0, pfc = port->pfc, send = port->pfc_send;
 
 	for (uint32_t c = 0; c < config->n_channels; c++) {
 		guaranteed_mbps += config->channels[c].guaranteed_mbps;
 		pfc &= ~(1ull << config->channels[c].priority);
+		send &= ~(1ull << config->channels[c].priority);
 	}
 	if (port->rate_mbps != 0 && guaranteed_mbps > port->rate_mbps)
 		config_error(reader, &port->at, "ports[%u].rate_mbps: %u is less than channels are guaranteed, %llu", p,
 			port->rate_mbps, (unsigned long long)guaranteed_mbps);
 	if (pfc != 0)
 		config_error(reader, &port->at, "ports[%u].pfc: no channel has priority %d", p, __builtin_ctzll(pfc));
+	if (send != 0)
+		config_error(reader, &port->at, "ports[%u].pfc_send: no channel has priority %d", p, __builtin_ctzll(send));
+	if (port->pfc_buffer_kbytes != 0 && port->pfc_headroom_kbytes >= port->pfc_buffer_kbytes)
+		config_error(reader, &port->at, "ports[%u].pfc_headroom_kbytes: %u is not below pfc_buffer_kbytes, %u", p,
+			port->pfc_headroom_kbytes, port->pfc_buffer_kbytes);
 }
 
 void config_check_channels(struct config_reader *reader)

@@ -165,6 +165,27 @@ static const char *parse_scheduler(const char *text, struct config_scheduler *ou
 	return NULL;
 }
 
+static const char *parse_controller(const char *text, struct config_controller *out)
+{
+	out->given = strcmp(text, "window") != 0;
+	if (out->given && cc_by_name(text, &out->kind) != 0)
+		return "one of window, none, dcqcn, timely, swift, theta-powertcp, nscc and predictive";
+	return NULL;
+}
+
+static const char *parse_pfc_mode(const char *text, enum config_pfc_mode *out)
+{
+	static const char *const names[] = {"auto", "software", "hardware"};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*out = (enum config_pfc_mode)i;
+		return NULL;
+	}
+	return "one of auto, software and hardware";
+}
+
 static const char *parse_mac(const char *text, uint8_t mac[6])
 {
 	static const char want[] = "a unicast link address like \"02:00:00:00:00:01\"";
@@ -265,6 +286,10 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_network(text, dst);
 	case CONFIG_SCHEDULER:
 		return parse_scheduler(text, dst);
+	case CONFIG_CONTROLLER:
+		return parse_controller(text, dst);
+	case CONFIG_PFC_MODE:
+		return parse_pfc_mode(text, dst);
 	case CONFIG_MAC:
 		return parse_mac(text, dst);
 	case CONFIG_CPUS:

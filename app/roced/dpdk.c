@@ -91,6 +91,10 @@ int dpdk_start_ports(struct roced *roced)
 	roced->n_ports = roced->config.n_ports;
 	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
 		rc = open_port(roced, p);
+	for (uint32_t p = 0, base = roced->n_ports; p < roced->n_ports && rc == 0; p++) {
+		roced->ports[p].lane_base = base;
+		base += roced->ports[p].pfc.n_lanes - 1u;
+	}
 	if (rc == 0)
 		rc = devices_init(roced);
 	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)

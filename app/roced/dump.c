@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "nodes.h"
+#include "rx_watch.h"
 #include "shape.h"
 
 #define MAX_SPRAYERS 16
@@ -50,6 +51,21 @@ static void dump_class(const struct worker *worker, const struct shape *shape, u
 		shape->storm.detected[p]);
 }
 
+/* At the worker that asks for all. */
+static void dump_asked(const struct worker *worker, uint32_t port)
+{
+	const struct rx_pause *pause = worker->watches != NULL ? worker->watches[port].pause : NULL;
+
+	for (uint32_t p = 0; pause != NULL && p < QOS_PRIORITIES; p++) {
+		if ((pause->config.priorities & 1u << p) != 0)
+			log_line(LOG_NOTICE,
+				"worker %u: port \"%s\" priority %u: xoff_sent %" PRIu64 " xon_sent %" PRIu64
+				" waiting_bytes %" PRIu64 " headroom_bytes %u",
+				worker->index, worker->roced->config.ports[port].name, p, pause->pfc.xoff_sent[p],
+				pause->pfc.xon_sent[p], pause->pfc.bytes[p], pause->config.headroom_bytes);
+	}
+}
+
 static void dump_shapes(const struct worker *worker)
 {
 	for (uint32_t p = 0; worker->shaped && p < worker->roced->n_ports; p++) {
@@ -57,6 +73,7 @@ static void dump_shapes(const struct worker *worker)
 
 		for (uint8_t c = 0; shape->egress != NULL && c < shape->config.n_classes; c++)
 			dump_class(worker, shape, p, c);
+		dump_asked(worker, p);
 	}
 }
 

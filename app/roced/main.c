@@ -216,6 +216,8 @@ static int start_workers(struct roced *roced)
 	multipath_plain(&roced->config.multipath, &roced->plain);
 	if (!congestion_init(&roced->config, fastest_mbps(roced), &roced->plain_cc, &roced->dcqcn))
 		roced->plain_cc.rate_bps = 0;
+	if (rc == 0)
+		rc = controllers_init(roced);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "group.h"
 #include "nodes.h"
+#include "rx_watch.h"
 #include "shape.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
@@ -94,6 +95,8 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 		return drop(worker, BASE_DROP_TRUNCATED);
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	reason = wire_parse(frame, m->data_len, pkt);
+	if (worker->watches != NULL)
+		rx_watch_saw(worker, m);
 	if (reason != BASE_DROP_NONE && worker->n_groups != 0 && is_group(frame) &&
 		group_is_query(frame, m->data_len)) {
 		pkt->kind = WIRE_KIND_OTHER;

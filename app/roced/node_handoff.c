@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes parsed packets to the worker that owns their queue pair, by a ring of this pair of workers. */
 #include "nodes.h"
+#include "rx_watch.h"
 
 static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
 {
@@ -11,7 +12,11 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 		struct rte_mbuf *m = objs[i];
 		struct worker *owner = worker->roced->workers[TP_PKT(m)->dqpn >> WORKER_QPN_SHIFT];
 
+		if (worker->watches != NULL)
+			rx_watch_gave(worker, m, false);
 		if (rte_ring_sp_enqueue(owner->from_worker[worker->index], m) != 0) {
+			if (worker->watches != NULL)
+				rx_watch_gave(worker, m, true);
 			worker_drop(worker, BASE_DROP_RING_FULL);
 			rte_pktmbuf_free(m);
 			continue;

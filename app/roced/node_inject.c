@@ -2,6 +2,7 @@
 /* Source: frames of the main thread, and packets that arrived at other workers. */
 #include "group.h"
 #include "nodes.h"
+#include "rx_watch.h"
 
 enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC };
 
@@ -26,9 +27,12 @@ static rte_edge_t edge_of(const struct wire_pkt *pkt)
 /* From another worker: for a queue pair of ours, or a copy for a group's members or of a pause. */
 static uint32_t take_passed(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
 {
+	struct worker *worker = worker_of(node);
 	void *objs[WORKER_BURST];
 	uint32_t n = rte_ring_sc_dequeue_burst(ring, objs, WORKER_BURST, NULL);
 
+	for (uint32_t i = 0; worker->watches != NULL && i < n; i++)
+		rx_watch_took(worker, objs[i]);
 	for (uint32_t i = 0, run = 0; i < n; i++) {
 		rte_edge_t edge = edge_of(TP_PKT((struct rte_mbuf *)objs[i]));
 		bool last = i + 1 == n || edge_of(TP_PKT((struct rte_mbuf *)objs[i + 1])) != edge;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source: takes frames from the worker's receive queues. */
 #include "nodes.h"
+#include "rx_watch.h"
 
 enum { EDGE_CLASSIFY };
 
@@ -11,11 +12,14 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 
 	(void)n_objs;
 	for (uint32_t q = 0; q < worker->n_rxq && n + WORKER_BURST <= RTE_GRAPH_BURST_SIZE; q++) {
-		const struct worker_rxq *rxq = &worker->rxq[q];
+		struct worker_rxq *rxq = &worker->rxq[q];
+		uint16_t k = 0;
 
 		if (!atomic_load_explicit(&rxq->port->off, memory_order_relaxed))
-			n = (uint16_t)(n + rte_eth_rx_burst(rxq->port_id, rxq->queue, (struct rte_mbuf **)&objs[n],
-				WORKER_BURST));
+			k = rte_eth_rx_burst(rxq->port_id, rxq->queue, (struct rte_mbuf **)&objs[n], WORKER_BURST);
+		if (worker->watches != NULL)
+			rx_watch_burst(worker, rxq, k);
+		n = (uint16_t)(n + k);
 	}
 	if (n == 0)
 		return 0;

@@ -145,7 +145,7 @@ static void find_netdev(struct port *port, const struct rte_eth_dev_info *info)
 static int configure(struct port *port, struct rte_eth_dev_info *info)
 {
 	const struct config_port *config = port->config;
-	uint32_t n_tx = port->n_tx_queues;
+	uint32_t n_tx = port->n_tx_queues * port->pfc.n_lanes;
 	struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
 	int rc;
 
@@ -174,13 +174,14 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 	int rc;
 
 	rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rxd, &n_txd);
+	port->rx_room = n_rxd;
 	info->default_txconf.offloads = 0;
 	for (uint16_t q = 0; q < port->config->n_rx_queues; q++) {
 		rc = rte_eth_rx_queue_setup(port->id, q, n_rxd, socket, NULL, port->rx_pool);
 		if (rc != 0)
 			return fail(port, "a receive queue cannot be made", rc);
 	}
-	for (uint16_t q = 0; q < port->n_tx_queues; q++) {
+	for (uint16_t q = 0; q < port->n_tx_queues * port->pfc.n_lanes; q++) {
 		rc = rte_eth_tx_queue_setup(port->id, q, n_txd, socket, NULL);
 		if (rc != 0)
 			return fail(port, "a transmit queue cannot be made", rc);
@@ -203,9 +204,13 @@ int port_open(struct port *port)
 	find_netdev(port, &info);
 	rc = make_pool(port);
 	if (rc == 0)
+		rc = port_pfc_choose(port, port->n_tx_queues, info.max_tx_queues);
+	if (rc == 0)
 		rc = configure(port, &info);
 	if (rc == 0)
 		rc = setup_queues(port, &info);
+	if (rc == 0)
+		rc = port_pfc_set(port, port->n_tx_queues);
 	if (rc != 0)
 		return rc;
 	rc = rte_eth_macaddr_get(port->id, &mac);

@@ -9,6 +9,7 @@
 #include <rte_mbuf.h>
 
 #include "config.h"
+#include "port_pfc.h"
 #include "vd.h"
 
 struct net_memif;
@@ -40,7 +41,9 @@ struct port_addr {
 struct port {
 	const struct config_port *config;
 	uint32_t index;
-	uint32_t n_tx_queues;
+	uint32_t n_tx_queues;      /* of each lane: one for each worker */
+	struct port_pfc pfc;
+	uint32_t lane_base;        /* see worker_txq(); of the daemon */
 	uint16_t id;               /* DPDK's port number */
 	bool opened, started;
 	bool up;
@@ -51,6 +54,7 @@ struct port {
 	char netdev[CONFIG_NAME_BYTES];
 	uint32_t speed_mbps;
 	struct rte_mempool *rx_pool;
+	uint32_t rx_room;          /* packets a receive queue holds, as far as DPDK knows */
 	uint32_t n_addrs;          /* fixed before the port starts */
 	struct port_addr addrs[VD_MAX_DEVICES * (VC_MAX_GIDS + (TP_MAX_PLANES - 1) * VD_PLANE_ADDRS)];
 	struct path_neigh *neigh;

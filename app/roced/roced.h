@@ -52,6 +52,7 @@ struct roced {
 	uint64_t seed;
 	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
 	struct cc_dcqcn_params dcqcn;
+	struct cc_config agreed_cc[VD_MAX_DEVICES][VD_MTUS]; /* see congestion_agreed() */
 	struct path_sched_config plain;    /* see multipath_plain() */
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
@@ -95,6 +96,16 @@ void multipath_plain(const struct config_multipath *config, struct path_sched_co
 /* The reaction point that the configuration describes; cc points to params. port_mbps: of the fastest port, 0: unknown.
  * False: there is none. */
 bool congestion_init(const struct config *config, uint32_t port_mbps, struct cc_config *cc, struct cc_dcqcn_params *params);
+/* What the ports of device d send together; 0: one of them tells nothing and the configuration neither. */
+uint64_t congestion_device_mbps(const struct config *config, const struct port *ports, uint32_t d);
+/* The controller of connections that agreed to selective repeat, at that rate, one for each path MTU; they point to dcqcn.
+ * False: its numbers do not fit each other. */
+bool congestion_agreed(const struct config *config, uint64_t mbps, const struct cc_dcqcn_params *dcqcn,
+	struct cc_config cc[VD_MTUS]);
+
+/* ---- controllers.c ---- */
+/* Gives the devices the congestion controllers that the configuration wants. 0 or -EINVAL, told to the log. */
+int controllers_init(struct roced *roced);
 
 /* ---- link.c: next hops and management datagrams ---- */
 /* What struct tp_av's link points to. */

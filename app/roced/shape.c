@@ -44,7 +44,7 @@ static int init_one(struct worker *worker, struct shape *shape, const struct por
 
 	if (!channels_init(config, port->config, worker->roced->n_workers, &shape->config))
 		return 0;
-	shape->pfc = (uint8_t)port->config->pfc;
+	shape->pfc = port->pfc.hardware ? 0 : (uint8_t)port->config->pfc;
 	shape->rate_bps = (mbps != 0 ? mbps : DEFAULT_MBPS) * MBPS;
 	shape->storm_config.detect_ns = config->pfc.detect_ms * MS_NS;
 	shape->storm_config.restore_ns = config->pfc.restore_ms * MS_NS;
@@ -151,11 +151,34 @@ void shape_drop(struct worker *worker, struct shape *shape)
 	move_gates(worker, shape);
 }
 
+void shape_flush(struct worker *worker, struct shape *shape, uint8_t priority)
+{
+	qos_egress_flush(shape->egress, (uint8_t)(1u << priority));
+	move_gates(worker, shape);
+}
+
+uint8_t shape_priority(const struct shape *shape, const struct rte_mbuf *m)
+{
+	const uint8_t *ip;
+	uint8_t version;
+
+	return shape->config.classes[channels_class(&shape->config, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &ip,
+		&version)].priority;
+}
+
 /* ---- pauses ---- */
 
 static void apply_pauses(struct shape *shape)
 {
-	qos_egress_pause(shape->egress, (uint8_t)(shape->pause.paused & ~shape->storm.storming));
+	qos_egress_pause(shape->egress, (uint8_t)((shape->pause.paused & ~shape->storm.storming) | shape->held));
+}
+
+void shape_hold(struct shape *shape, uint8_t priority, bool hold)
+{
+	uint8_t bit = (uint8_t)(1u << priority);
+
+	shape->held = (uint8_t)(hold ? shape->held | bit : shape->held & ~bit);
+	apply_pauses(shape);
 }
 
 void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m)

@@ -21,7 +21,8 @@ struct shape {
 	struct qos_storm_config storm_config;
 	struct qos_storm storm;
 	bool forward;              /* a storm's pauses are passed over */
-	uint8_t pfc;               /* priorities whose pauses count */
+	uint8_t pfc;               /* priorities whose pauses count; none if the NIC sees to them */
+	uint8_t held;              /* those whose lane takes no more */
 	uint64_t rate_bps;         /* pauses are counted by */
 	uint64_t look_ns;          /* when the watchdog looked last */
 };
@@ -43,6 +44,12 @@ static inline bool shape_is_paused_by(const struct worker *worker, const struct 
 
 /* The port takes nothing: what is queued there is dropped, so that queue pairs find out. */
 void shape_drop(struct worker *worker, struct shape *shape);
+/* What a priority has queued is dropped. */
+void shape_flush(struct worker *worker, struct shape *shape, uint8_t priority);
+/* Its lane takes no more, takes some again. */
+void shape_hold(struct shape *shape, uint8_t priority, bool hold);
+/* Priority of a whole frame. */
+uint8_t shape_priority(const struct shape *shape, const struct rte_mbuf *m);
 /* A PAUSE or PFC frame came by the port. */
 void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m);
 /* When shape_get() has something next, for all ports; UINT64_MAX: never. */

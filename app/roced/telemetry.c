@@ -13,13 +13,14 @@
 #include <rte_telemetry.h>
 
 #include "log.h"
+#include "telemetry_ports.h"
 #include "worker.h"
 
 #define MAX_QPS      48   /* queue pairs of one answer: DPDK's answers have at most 16 KiB */
 #define MAX_COUNTERS 128
 #define WAIT_S       1
 
-enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS };
+enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS, ASK_PORTS };
 
 struct named {
 	const char *name;
@@ -35,9 +36,10 @@ static struct {
 	bool waiting, done;
 	enum question question;
 	uint32_t qpn;
-	uint32_t n_qps, n_counters;
+	uint32_t n_qps, n_counters, n_ports;
 	struct vd_qp_paths qps[MAX_QPS];
 	struct named counters[MAX_COUNTERS];
+	struct told_port ports[CONFIG_MAX_PORTS];
 } box = {.asking = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- main thread ---- */
@@ -139,6 +141,8 @@ void telemetry_serve(struct roced *roced)
 	if (box.waiting && !box.done) {
 		if (box.question == ASK_COUNTERS)
 			find_counters(roced);
+		else if (box.question == ASK_PORTS)
+			box.n_ports = telemetry_fill_ports(roced, box.ports);
 		else
 			find_paths(roced);
 		box.done = true;
@@ -178,12 +182,13 @@ static void give_back(void)
 	pthread_mutex_unlock(&box.asking);
 }
 
-/* What is told of a queue pair: one column a number, beside three texts. DPDK's answers nest arrays but no objects. */
-enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, IN_ORDER, QP_COLUMNS };
+/* What is told of a queue pair: one column a number, beside four texts. DPDK's answers nest arrays but no objects. */
+enum qp_column { QPN, PEER_QPN, PID, EVS, EVS_USED, EVS_ALIVE, QP_RTT, WINDOW, QP_SENT, IN_ORDER, WINDOW_BYTES,
+	RATE, QP_COLUMNS };
 
 static const char *const qp_names[QP_COLUMNS] = {
 	"qpn", "peer_qpn", "pid", "evs", "evs_used", "evs_alive", "rtt_ns", "window_packets", "sent_packets",
-	"in_order"};
+	"in_order", "window_bytes", "rate_bps"};
 
 static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 {
@@ -213,14 +218,18 @@ static uint64_t qp_cell(const struct vd_qp_paths *qp, enum qp_column column)
 		return qp->paths.window;
 	case IN_ORDER:
 		return qp->paths.in_order;
+	case WINDOW_BYTES:
+		return qp->paths.window_bytes;
+	case RATE:
+		return qp->paths.rate_bps;
 	default:
 		return sent;
 	}
 }
 
-enum qp_text { PEER, DEVICE, SCHEDULER, QP_TEXTS };
+enum qp_text { PEER, DEVICE, SCHEDULER, CONTROLLER, QP_TEXTS };
 
-static const char *const qp_text_names[QP_TEXTS] = {"peer", "device", "scheduler"};
+static const char *const qp_text_names[QP_TEXTS] = {"peer", "device", "scheduler", "controller"};
 
 static const char *qp_text(const struct vd_qp_paths *qp, enum qp_text text, char buf[INET6_ADDRSTRLEN])
 {
@@ -228,6 +237,8 @@ static const char *qp_text(const struct vd_qp_paths *qp, enum qp_text text, char
 		return qp->device;
 	if (text == SCHEDULER)
 		return qp->paths.scheduler;
+	if (text == CONTROLLER)
+		return qp->paths.controller;
 	if (wire_addr_is_v4(&qp->peer))
 		return inet_ntop(AF_INET, &qp->peer.b[12], buf, INET6_ADDRSTRLEN);
 	return inet_ntop(AF_INET6, qp->peer.b, buf, INET6_ADDRSTRLEN);
@@ -353,6 +364,19 @@ static int on_counters(const char *cmd, const char *params, struct rte_tel_data 
 	return rc;
 }
 
+static int on_ports(const char *cmd, const char *params, struct rte_tel_data *info)
+{
+	int rc = ask(ASK_PORTS, 0);
+
+	(void)cmd;
+	if (rc == 0) {
+		rte_tel_data_start_dict(info);
+		rc = telemetry_put_ports(info, box.ports, box.n_ports, params != NULL && params[0] != '\0' ? params : NULL);
+	}
+	give_back();
+	return rc;
+}
+
 /* ---- start and stop ---- */
 
 int telemetry_start(struct roced *roced)
@@ -370,6 +394,9 @@ int telemetry_start(struct roced *roced)
 		"Queue pairs that may use several paths; with a queue pair number: its paths");
 	if (rc == 0)
 		rc = rte_telemetry_register_cmd("/roced/counters", on_counters, "Counters of all workers together");
+	if (rc == 0)
+		rc = rte_telemetry_register_cmd("/roced/ports", on_ports,
+			"Ports and who sees to their pauses; with a port's name: pauses by priority");
 	if (rc != 0)
 		log_line(LOG_ERR, "telemetry: %s", strerror(-rc));
 	return rc;

@@ -16,6 +16,7 @@
 #include "log.h"
 #include "nodes.h"
 #include "prompt.h"
+#include "rx_watch.h"
 #include "shape.h"
 
 #define MAX_QPS      65536
@@ -25,7 +26,6 @@
  * spins, that costs a whole tick of the scheduler, while the end of a sleep preempts the program. */
 #define SPIN_NS      30000u
 #define SLEEP_MIN_NS 10000u
-#define STUCK_NS     100000000u  /* a port that takes nothing for so long loses what waits for it */
 
 /* ---- what the transport asks for ---- */
 
@@ -38,13 +38,19 @@ static struct rte_mbuf *pkt_alloc(void *env)
 
 static void pkt_keep(void *env, struct rte_mbuf *m)
 {
-	(void)env;
+	struct worker *worker = env;
+
+	if (worker->watches != NULL)
+		rx_watch_kept(worker, m, true);
 	rte_mbuf_refcnt_update(m, 1);
 }
 
 static void pkt_free(void *env, struct rte_mbuf *m)
 {
-	(void)env;
+	struct worker *worker = env;
+
+	if (worker->watches != NULL)
+		rx_watch_kept(worker, m, false);
 	rte_pktmbuf_free(m);
 }
 
@@ -58,19 +64,13 @@ void worker_flush_emit(struct worker *worker)
 	worker->n_emit = 0;
 }
 
-static void emit_drop(struct worker *worker, struct rte_mbuf *m, enum base_drop reason)
-{
-	worker_drop(worker, reason);
-	rte_pktmbuf_free(m);
-}
-
 static void emit(struct worker *worker, struct rte_mbuf *m, enum route route)
 {
 	*roced_route(m) = (uint8_t)route;
 	if (worker->n_emit == WORKER_EMIT)
 		worker_flush_emit(worker);
 	if (worker->n_emit == WORKER_EMIT) {
-		emit_drop(worker, m, BASE_DROP_RING_FULL);
+		worker_discard(worker, m, BASE_DROP_RING_FULL);
 		return;
 	}
 	worker->emit[worker->n_emit++] = m;
@@ -109,7 +109,7 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 
 	if (link == NULL || (link->entry != NULL && !path_neigh_mac(link->entry, frame))) {
-		emit_drop(worker, m, BASE_DROP_NO_NEIGHBOUR);
+		worker_discard(worker, m, BASE_DROP_NO_NEIGHBOUR);
 		return;
 	}
 	if (link->entry == NULL)
@@ -118,83 +118,6 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	if (TP_PKT(m)->dqpn == GROUP_QPN)
 		emit_to_members(worker, m);
 	emit(worker, m, link->entry == NULL ? ROUTE_LOOP : ROUTE_TX);
-}
-
-/* ---- sending ---- */
-
-static uint32_t send_burst(
-	const struct worker *worker, const struct worker_txq *txq, struct rte_mbuf **pkts, uint32_t n)
-{
-	uint32_t done = 0;
-
-	if (atomic_load_explicit(&txq->port->off, memory_order_relaxed))
-		return 0;
-	while (done < n) {
-		uint32_t want = n - done < WORKER_BURST ? n - done : WORKER_BURST;
-		uint16_t k = rte_eth_tx_burst(txq->port_id, (uint16_t)worker->index, pkts + done, (uint16_t)want);
-
-		done += k;
-		if (k < want)
-			break;
-	}
-	return done;
-}
-
-static void backlog_add(struct worker *worker, struct worker_txq *txq, struct rte_mbuf *m)
-{
-	if (txq->count == WORKER_BACKLOG) {
-		emit_drop(worker, m, BASE_DROP_TX_FULL);
-		return;
-	}
-	if (txq->count == 0)
-		txq->stuck_ns = worker->now_ns;
-	txq->backlog[(txq->head + txq->count++) & (WORKER_BACKLOG - 1)] = m;
-	worker->backlog++;
-	worker->counters.backlogged++;
-}
-
-void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n)
-{
-	struct worker_txq *txq = &worker->txq[port->index];
-	uint32_t done = txq->count == 0 ? send_burst(worker, txq, pkts, n) : 0;
-
-	for (uint32_t i = done; i < n; i++)
-		backlog_add(worker, txq, pkts[i]);
-}
-
-static void backlog_take(struct worker *worker, struct worker_txq *txq, uint32_t n)
-{
-	txq->head = (txq->head + n) & (WORKER_BACKLOG - 1);
-	txq->count -= n;
-	worker->backlog -= n;
-}
-
-static void backlog_drop(struct worker *worker, struct worker_txq *txq)
-{
-	while (txq->count != 0) {
-		emit_drop(worker, txq->backlog[txq->head], BASE_DROP_TX_FULL);
-		backlog_take(worker, txq, 1);
-	}
-}
-
-void worker_tx_retry(struct worker *worker)
-{
-	for (uint32_t p = 0; p < worker->n_txq && worker->backlog != 0; p++) {
-		struct worker_txq *txq = &worker->txq[p];
-		uint32_t n = WORKER_BACKLOG - txq->head < txq->count ? WORKER_BACKLOG - txq->head : txq->count;
-
-		if (n == 0)
-			continue;
-		n = send_burst(worker, txq, &txq->backlog[txq->head], n);
-		backlog_take(worker, txq, n);
-		worker->work += n;
-		if (n != 0) {
-			txq->stuck_ns = worker->now_ns;
-		} else if (worker->now_ns - txq->stuck_ns > STUCK_NS) {
-			backlog_drop(worker, txq);
-			shape_drop(worker, &worker->shapes[p]);
-		}
-	}
 }
 
 /* ---- sleeping and being called ---- */
@@ -248,7 +171,7 @@ static void vd_sleep(struct worker *worker, bool sleep)
 static bool something_waits(const struct worker *worker)
 {
 	if (atomic_load_explicit(&worker->call, memory_order_relaxed) != NULL || !rte_ring_empty(worker->from_main) ||
-		tp_has_work(worker->tp) || worker->n_emit != 0 || worker->backlog != 0 ||
+		tp_has_work(worker->tp) || worker->n_emit != 0 || (worker->backlog | worker->lane_backlog) != 0 ||
 		atomic_load_explicit(&worker->quit, memory_order_relaxed))
 		return true;
 	for (uint32_t w = 0; w < worker->roced->n_workers; w++) {
@@ -283,6 +206,7 @@ static void sleep_now(struct worker *worker)
 	uint64_t max_ns = (uint64_t)worker->roced->config.workers[worker->index].idle_sleep_us * 1000;
 	uint64_t next_ns = RTE_MIN(tp_next_ns(worker->tp), shape_next_ns(worker)), ns = worker->sleep_ns;
 
+	next_ns = RTE_MIN(next_ns, rx_watch_next_ns(worker));
 	if (next_ns <= worker->now_ns)
 		return;
 	if (ns > max_ns)
@@ -331,6 +255,7 @@ static int worker_main(void *arg)
 		rte_graph_walk(worker->graph);
 		worker->node = NULL;
 		worker->counters.walks++;
+		rx_watch_look(worker);
 		serve_call(worker);
 		back_off(worker);
 	}
@@ -460,15 +385,7 @@ static int make_queues(struct worker *worker)
 		worker->rxq[r].port_id = worker->rxq[r].port->id;
 		worker->rxq[r].queue = (uint16_t)config->rx[r].queue;
 	}
-	worker->n_txq = roced->n_ports;
-	worker->txq = calloc(roced->n_ports, sizeof(worker->txq[0]));
-	if (worker->txq == NULL)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < roced->n_ports; p++) {
-		worker->txq[p].port = &roced->ports[p];
-		worker->txq[p].port_id = roced->ports[p].id;
-	}
-	return 0;
+	return worker_tx_init(worker);
 }
 
 int worker_create(struct roced *roced, uint32_t index)
@@ -495,6 +412,8 @@ int worker_create(struct roced *roced, uint32_t index)
 	if (rc == 0)
 		rc = shape_init(worker);
 	if (rc == 0)
+		rc = rx_watch_init(worker);
+	if (rc == 0)
 		rc = make_graph(worker);
 	if (rc != 0)
 		log_line(LOG_ERR, "worker %u cannot be made: %s", index, strerror(-rc));
@@ -516,17 +435,16 @@ void worker_destroy(struct worker *worker)
 		return;
 	for (uint32_t i = 0; i < worker->n_emit; i++)
 		rte_pktmbuf_free(worker->emit[i]);
-	for (uint32_t p = 0; worker->txq != NULL && p < worker->n_txq; p++)
-		backlog_drop(worker, &worker->txq[p]);
+	worker_tx_fini(worker);
 	if (worker->graph_made)
 		rte_graph_destroy(worker->graph_id);
 	shape_fini(worker);
 	tp_destroy(worker->tp);
+	rx_watch_fini(worker);
 	free_ring(worker->from_main);
 	free_ring(worker->to_main);
 	for (uint32_t w = 0; w < VD_MAX_WORKERS; w++)
 		free_ring(worker->from_worker[w]);
-	free(worker->txq);
 	if (worker->wake_fd >= 0)
 		close(worker->wake_fd);
 	free(worker);

@@ -15,6 +15,7 @@
 #include <rte_ring.h>
 
 #include "roced.h"
+#include "rx_fill.h"
 #include "tp.h"
 
 #define WORKER_BURST       64
@@ -27,6 +28,7 @@
 struct worker_rxq {
 	const struct port *port;
 	uint16_t port_id, queue;
+	struct rx_run run;
 };
 
 /* A multicast group some client listens to; the same list at every worker. */
@@ -38,7 +40,9 @@ struct worker_group {
 /* Frames that wait for room in a transmit queue. */
 struct worker_txq {
 	const struct port *port;
-	uint16_t port_id;
+	uint16_t port_id, queue;
+	uint8_t lane;              /* 0, or of the priority, the only one that is sent by it */
+	uint8_t priority;
 	uint32_t head, count;
 	uint64_t stuck_ns;         /* since when nothing went out, 0: not stuck */
 	struct rte_mbuf *backlog[WORKER_BACKLOG];
@@ -67,10 +71,12 @@ struct worker {
 	uint32_t work;             /* things done in this walk; 0: idle */
 	uint32_t n_rxq, n_txq;
 	struct worker_rxq rxq[CONFIG_MAX_RX];
-	struct worker_txq *txq;    /* by port index */
+	struct worker_txq *txq;    /* lane 0 by port index, behind them the other lanes: port_pfc.h */
 	struct shape *shapes;      /* the same: shape.h */
 	bool shaped;               /* some port has channels */
-	uint32_t backlog;          /* frames in all of them */
+	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
+	uint32_t backlog;          /* frames in lanes 0 of all ports; queue pairs wait for them */
+	uint32_t lane_backlog;     /* in the other lanes; channels wait for theirs */
 	/* Frames the transport has emitted and the node that is running. */
 	uint32_t n_emit;
 	struct rte_mbuf *emit[WORKER_EMIT];
@@ -118,6 +124,12 @@ static inline void worker_drop(struct worker *worker, enum base_drop reason)
 	worker->counters.drops[reason]++;
 }
 
+static inline void worker_discard(struct worker *worker, struct rte_mbuf *m, enum base_drop reason)
+{
+	worker_drop(worker, reason);
+	rte_pktmbuf_free(m);
+}
+
 /* Names the node in whose turn the transport may emit, and its edge to egress. */
 static inline void worker_enter(struct worker *worker, struct rte_node *node, rte_edge_t egress_edge)
 {
@@ -133,5 +145,11 @@ void worker_flush_emit(struct worker *worker);
 void worker_tx(struct worker *worker, struct port *port, struct rte_mbuf **pkts, uint32_t n);
 /* Tries again what a port did not take. */
 void worker_tx_retry(struct worker *worker);
+
+/* ---- worker_tx.c, for worker.c ---- */
+/* Its transmit queues, of all ports. 0 or -ENOMEM. */
+int worker_tx_init(struct worker *worker);
+/* Drops what waits; the shapes are still there. */
+void worker_tx_fini(struct worker *worker);
 
 #endif

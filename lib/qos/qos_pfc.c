@@ -64,19 +64,45 @@ static void tell(struct qos_pfc *pfc, uint8_t p, bool xoff)
 	pfc->untold |= bit;
 }
 
-void qos_pfc_in(struct qos_pfc *pfc, uint8_t p, uint32_t bytes)
+static void look_off(struct qos_pfc *pfc, uint8_t p)
 {
-	set_bytes(pfc, p, pfc->bytes[p] + bytes);
 	if ((pfc->config->priorities & ~pfc->xoff & 1u << p) != 0 && shared_of(pfc, pfc->bytes[p]) > limit(pfc))
 		tell(pfc, p, true);
 }
 
 /* Half of the limit lies between off and on, lest they alternate packet by packet. */
+static void look_on(struct qos_pfc *pfc, uint8_t p)
+{
+	if ((pfc->xoff & 1u << p) != 0 && shared_of(pfc, pfc->bytes[p]) <= limit(pfc) / 2)
+		tell(pfc, p, false);
+}
+
+void qos_pfc_in(struct qos_pfc *pfc, uint8_t p, uint32_t bytes)
+{
+	set_bytes(pfc, p, pfc->bytes[p] + bytes);
+	look_off(pfc, p);
+}
+
 void qos_pfc_out(struct qos_pfc *pfc, uint8_t p, uint32_t bytes)
 {
 	set_bytes(pfc, p, pfc->bytes[p] > bytes ? pfc->bytes[p] - bytes : 0);
-	if ((pfc->xoff & 1u << p) != 0 && shared_of(pfc, pfc->bytes[p]) <= limit(pfc) / 2)
-		tell(pfc, p, false);
+	look_on(pfc, p);
+}
+
+void qos_pfc_set(struct qos_pfc *pfc, uint8_t p, uint64_t bytes)
+{
+	set_bytes(pfc, p, bytes);
+	if ((pfc->xoff & 1u << p) != 0)
+		look_on(pfc, p);
+	else
+		look_off(pfc, p);
+}
+
+void qos_pfc_reserve(struct qos_pfc *pfc, uint64_t bytes)
+{
+	pfc->shared_used += bytes;
+	pfc->shared_used -= pfc->reserved_bytes;
+	pfc->reserved_bytes = bytes;
 }
 
 static uint64_t refresh_ns(const struct qos_pfc *pfc)

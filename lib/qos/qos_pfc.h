@@ -29,6 +29,7 @@ struct qos_pfc {
 	const struct qos_pfc_config *config;
 	uint64_t shared_bytes;   /* of the buffer */
 	uint64_t shared_used;
+	uint64_t reserved_bytes; /* see qos_pfc_reserve() */
 	uint64_t bytes[QOS_PRIORITIES];
 	uint8_t xoff;            /* bit p: the sender was told to pause priority p */
 	uint8_t untold;          /* priorities whose state the sender has not been told */
@@ -45,6 +46,12 @@ int qos_pfc_init(struct qos_pfc *pfc, const struct qos_pfc_config *config);
 /* A packet of priority p came into the buffer, left it. */
 void qos_pfc_in(struct qos_pfc *pfc, uint8_t p, uint32_t bytes);
 void qos_pfc_out(struct qos_pfc *pfc, uint8_t p, uint32_t bytes);
+/* It has so many bytes there now: for who does not see each packet come and go. */
+void qos_pfc_set(struct qos_pfc *pfc, uint8_t p, uint64_t bytes);
+/* So much of the shared part is taken by what counts for no priority. It leaves less for all, but pauses nobody by itself:
+ * for packets that wait for others of their own priority, which would be paused with it. Limits are those of the next
+ * call of one of the functions above. */
+void qos_pfc_reserve(struct qos_pfc *pfc, uint64_t bytes);
 /* Whether a PFC frame is to be sent now: *named and quanta are its fields. It counts as sent. */
 bool qos_pfc_due(struct qos_pfc *pfc, uint64_t now_ns, uint8_t *named, uint16_t quanta[QOS_PRIORITIES]);
 /* It could not be sent. */

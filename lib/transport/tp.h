@@ -362,6 +362,9 @@ struct tp_paths {
 	bool in_order;            /* uses one path at a time: the peer has not agreed to more */
 	uint32_t srtt_ns;         /* of all paths together, or of the present one; 0: unknown */
 	uint32_t window;          /* packets that may be unacknowledged now */
+	const char *controller;   /* of congestion: cc_name(); "window": the transport's own */
+	uint32_t window_bytes;    /* what the controller lets be on its way, headers included */
+	uint64_t rate_bps;        /* pace that was kept to last; 0: none */
 	uint32_t n;
 	struct tp_path path[PATH_SCHED_MAX_EVS];
 };

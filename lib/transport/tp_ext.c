@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tp_ext.h"
+#include "tp_pace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ int tp_qp_paths(const struct tp_qp *qp, struct tp_paths *paths)
 	paths->in_order = false;
 	paths->srtt_ns = x->srtt_ns;
 	paths->window = qp->req.window;
+	tp_pace_tell(qp, paths);
 	paths->n = x->sched.config->n_evs;
 	for (uint8_t ev = 0; ev < paths->n; ev++) {
 		struct tp_path *path = &paths->path[ev];

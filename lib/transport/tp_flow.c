@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tp_flow.h"
+#include "tp_pace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ int tp_flow_paths(const struct tp_qp *qp, struct tp_paths *paths)
 	paths->in_order = true;
 	paths->srtt_ns = now.srtt_ns;
 	paths->window = qp->req.window;
+	tp_pace_tell(qp, paths);
 	paths->n = f->sched.config->n_evs;
 	for (uint8_t ev = 0; ev < paths->n; ev++) {
 		paths->path[ev].udp_sport = tp_port_of(qp->attr.av.udp_sport, ev);

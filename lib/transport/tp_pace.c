@@ -259,3 +259,14 @@ void tp_pace_sent(struct tp_qp *qp, uint64_t bytes)
 	if (qp->pace.channel != NULL)
 		qos_bucket_take(&qp->pace.channel->bucket, (uint32_t)bytes, now_ns);
 }
+
+void tp_pace_tell(const struct tp_qp *qp, struct tp_paths *paths)
+{
+	const struct cc *cc = tp_pace_cc(qp);
+
+	paths->controller = cc != NULL ? cc_name(cc->config->kind) : "window";
+	paths->window_bytes = qp->req.window * packet_bytes(qp->mtu);
+	if (tp_recovery_controlled(qp))
+		paths->window_bytes = tp_min(cc_window_bytes(cc), qp->tp->config.window_pkts * cc->config->packet_bytes);
+	paths->rate_bps = qp->pace.rate_bps;
+}

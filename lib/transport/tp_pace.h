@@ -22,6 +22,8 @@ void tp_pace_join(struct tp_qp *qp, struct tp_shaper *channel);
 void tp_pace_stop(struct tp_qp *qp);
 /* Packets of at most max that may be sent now; 0: it waits for its time. */
 uint32_t tp_pace_budget(struct tp_qp *qp, uint32_t max);
+/* The congestion control part of *paths. */
+void tp_pace_tell(const struct tp_qp *qp, struct tp_paths *paths);
 /* So many bytes were sent. */
 void tp_pace_sent(struct tp_qp *qp, uint64_t bytes);
 

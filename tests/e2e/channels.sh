@@ -19,13 +19,13 @@ wire_direct 4200
 plain="multipath = false;"
 training='name = "training"; dscp = [ 26 ]; priority = 3;'
 
-# daemons 'MORE of A' ['PORT_KEYS of A']: B has no channels
+# daemons 'MORE of A' ['PORT_KEYS of A' ['MORE of B' ['PORT_KEYS of B']]]: B has no channels, unless it is told
 daemons() {
 	roced_stop A >"$tmp_dir/stop.log"
 	roced_stop B >>"$tmp_dir/stop.log"
 	if grep FAIL "$tmp_dir/stop.log"; then failed=$((failed + 1)); fi
 	DEVICE_KEYS=$plain MORE=$1 PORT_KEYS=${2:-} roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" &&
-		DEVICE_KEYS=$plain MORE=${3:-} roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" || finish
+		DEVICE_KEYS=$plain MORE=${3:-} PORT_KEYS=${4:-} roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" || finish
 }
 
 # flow NAME PORT OPTIONS...: starts ib_write_bw from A to B; the client's log is $tmp_dir/NAME.log, its pid in flow_pid
@@ -93,15 +93,24 @@ check "and loses nothing either" nothing_lost
 # ------------------------------------------------------------------ pauses
 
 pause_channels="channels = ( { name = \"bulk\"; }, { $training } );"
+hardware_is_refused() {
+	roced_config A "$(af_packet_device port)" 4096 4200 "$A4/24" >"$tmp_dir/hardware.conf"
+	in_ns A timeout 30 "$roced_bin" -c "$tmp_dir/hardware.conf" -f >"$tmp_dir/hardware.log" 2>&1 && return 1
+	cat "$tmp_dir/hardware.log"
+	grep -q 'port "p0": pfc_mode: the NIC cannot do it, its driver has no flow control of queues' "$tmp_dir/hardware.log"
+}
+roced_stop A
+MORE=$pause_channels PORT_KEYS='pfc = [ 3 ]; pfc_mode = "hardware";' check "flow control of a NIC that has none is refused" hardware_is_refused
 daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 3 ]; rate_mbps = 400;"
 
 # grows CHANNEL: sends something in half a second
 grows() {
-	local before
+	local before after
 	before=$(channel "$1" packets)
 	sleep 0.5
-	echo "$1: $before, then $(channel "$1" packets) packets"
-	[ "$(channel "$1" packets)" -gt "$before" ]
+	after=$(channel "$1" packets)
+	echo "$1: $before, then $after packets"
+	[ "$after" -gt "$before" ]
 }
 
 pauses_come() { [ "$(channel training pauses)" -gt 2 ]; }
@@ -112,7 +121,7 @@ one_priority_stops() {
 	flow training 18516 --tclass=$TRAINING -D 12 -u 18 || return 1
 	training=$flow_pid
 	sleep 1
-	in_ns B "$PAUSE" port 3 65535 3 &
+	in_ns B "$PAUSE" port 3 65535 5 &
 	wait_for 5 pauses_come || return 1
 	sleep 0.3
 	grows training && return 1
@@ -127,7 +136,7 @@ check "it was counted" [ "$(channel training pauses)" -gt 10 ]
 check "and nothing was lost" [ "$(counter A 'drop channel_full')" -eq 0 ]
 
 other_priority_is_ignored() {
-	flow training 18515 --tclass=$TRAINING -D 3 || return 1
+	flow training 18515 --tclass=$TRAINING -D 5 || return 1
 	sleep 1
 	in_ns B "$PAUSE" port 0,5 65535 0
 	grows training || return 1
@@ -136,7 +145,7 @@ other_priority_is_ignored() {
 check "pauses of priorities that are not listed are not followed" other_priority_is_ignored
 
 storm_is_dropped() {
-	flow training 18515 --tclass=$TRAINING -D 5 -u 18 || return 1
+	flow training 18515 --tclass=$TRAINING -D 8 -u 18 || return 1
 	sleep 0.5
 	in_ns B "$PAUSE" port 3 65535 2
 	sleep 1
@@ -150,9 +159,9 @@ check "a storm is found once, and what comes after it works" storm_is_dropped
 
 storm_is_passed_over() {
 	local before
-	flow training 18515 --tclass=$TRAINING -D 5 -u 18 || return 1
+	flow training 18515 --tclass=$TRAINING -D 8 -u 18 || return 1
 	sleep 0.5
-	in_ns B "$PAUSE" port 3 65535 2 &
+	in_ns B "$PAUSE" port 3 65535 4 &
 	wait_for 5 pauses_come || return 1
 	sleep 0.5
 	grows training || return 1
@@ -161,6 +170,80 @@ storm_is_passed_over() {
 }
 daemons "$pause_channels pfc = { detect_ms = 300; restore_ms = 300; forward = true; };" "pfc = [ 3 ]; rate_mbps = 400;"
 check "or passed over" storm_is_passed_over
+
+# ------------------------------------------------------------------ pauses that are asked for
+
+# A daemon that was held up finds its receive queue long.
+CONTROL_KEYS="telemetry = true;" daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 0, 3 ]; rate_mbps = 2000;" "$pause_channels" \
+	"pfc_send = [ 3 ]; rx_descriptors = 256; rate_mbps = 2000;"
+
+hold_up() {
+	kill -STOP "$roced_pid_B"
+	sleep 0.03
+	kill -CONT "$roced_pid_B"
+}
+
+# flow_through NAME TOS: with the daemon of B held up now and then
+flow_through() {
+	flow "$1" 18515 --tclass="$2" -D 3 -q 8 -t 16 -u 18 || return 1
+	sleep 0.7
+	for _ in 1 2 3 4; do
+		hold_up
+		sleep 0.3
+	done
+	wait "$flow_pid"
+}
+
+pauses_are_asked_for() {
+	ip netns exec "$(ns A)" timeout 20 tshark -i port -a duration:6 -w "$tmp_dir/pfc.pcapng" -f "ether proto 0x8808" >"$tmp_dir/tshark.log" 2>&1 &
+	local tshark=$!
+	sleep 2
+	flow_through training $TRAINING || return 1
+	wait $tshark
+	echo "XOFF $(counter B xoff_sent), XON $(counter B xon_sent), followed $(channel training pauses), for $(channel training paused_ns) ns"
+	[ "$(counter B xoff_sent)" -gt 0 ] && [ "$(counter B xon_sent)" -gt 0 ] && [ "$(channel training paused_ns)" -gt 0 ]
+}
+check "a daemon with a long receive queue asks for a pause" pauses_are_asked_for
+# sent_pfc: class enable vector and the third priority's quanta of each PFC frame
+sent_pfc() {
+	tshark -r "$tmp_dir/pfc.pcapng" -T fields -e eth.dst -e macc.cbfc.enbv -e macc.cbfc.pause_time.c3 2>"$tmp_dir/tshark.log"
+}
+frames_name_one_priority() {
+	sent_pfc | sort | uniq -c
+	! sent_pfc | grep -qvE '^01:80:c2:00:00:01.0x0008.(65535|0)$' && sent_pfc | grep -qE 65535'$' && sent_pfc | tail -n 1 | grep -qE '\s0$'
+}
+check "tshark sees that, for one priority, and its end" frames_name_one_priority
+check "and nothing is lost" nothing_lost
+telemetry_tells() {
+	python3 - "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" \
+		"$(in_ns B ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" <<-END
+		import json, socket, sys
+		def ask(path, question):
+		    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		    s.connect(path)
+		    s.settimeout(5)
+		    s.recv(4096)
+		    s.send(question.encode())
+		    return json.loads(s.recv(65536))["/roced/ports"]
+		a, b = (ask(path, "/roced/ports,p0") for path in sys.argv[1:])
+		print(a, b)
+		assert a["pfc"] == b["pfc"] == "software" and b["port"] == "p0" and b["up"] == 1
+		assert [p for p in range(8) if b["xoff_sent"][p]] == [p for p in range(8) if b["xon_sent"][p]] == [3]
+		assert [p for p in range(8) if a["pauses"][p]] == [3] and not any(a["xoff_sent"])
+		everything = ask(sys.argv[2], "/roced/ports")
+		assert everything["port"] == ["p0"] and everything["pfc"] == ["software"], everything
+		assert ask(sys.argv[2], "/roced/ports,p9") == {}
+	END
+}
+check "telemetry tells who paused whom" telemetry_tells
+other_priority_is_not_paused() {
+	local before
+	before=$(counter B xoff_sent)
+	flow_through bulk $BULK || return 1
+	echo "$before, then $(counter B xoff_sent)"
+	[ "$(counter B xoff_sent)" -eq "$before" ] && [ "$(channel bulk pauses)" -eq 0 ]
+}
+check "for others no pause is asked for" other_priority_is_not_paused
 
 # ------------------------------------------------------------------ marks and notifications
 

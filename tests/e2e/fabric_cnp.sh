@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Congestion notification through the fabric: a switch marks, the receiver notifies, and a sender that follows notifications goes
-# as fast as the way is and no faster, where one that does not keeps the switch's queue full of marks.
+# as fast as the way is and no faster, where one that does not keeps the switch's queue full of marks. Daemons that agree to
+# several paths have a controller between them.
 #
 # usage: tests/e2e/fabric_cnp.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -51,5 +52,48 @@ run_with "one that does" "follow_cnps = true; rate_mbps = 1000;"
 check "it is notified" [ "$notified" -gt 10 ]
 check "far fewer are, so the queue is short" [ $((2 * marked)) -lt "$without" ]
 check "and it has most of the way" [ $((2 * sent_mbps)) -gt "$without_mbps" ]
+fabric_stop
+
+# ------------------------------------------------------------------ a controller between daemons that agree
+
+fabric_config "host_mbps = 1000; leaf_mbps = 100; buffer_bytes = 8388608; ecn_min_bytes = 5000; ecn_max_bytes = 40000" \
+	>"$tmp_dir/fabric.conf"
+fabric_start "$tmp_dir/fabric.conf" || finish
+# controlled [PORT_KEYS]: a program's turn at a shared CPU is part of the round trip here
+controlled() {
+	local n addr
+	for n in A B; do
+		[ $n = A ] && addr=$A4 || addr=$B4
+		CONTROL_KEYS="telemetry = true;" PORT_KEYS=${1:-} \
+			MORE="multipath = { peers = [ \"10.77.0.0/24\" ]; }; congestion = { controller = \"predictive\"; base_rtt_us = 2000; };" \
+			roced_start $n "$(af_packet_device port)" 4096 4200 "$addr/24" || finish
+	done
+}
+controlled "rate_mbps = 1000;"
+
+paths_of_A() {
+	"$build_dir/app/rocectl/rocectl" paths --socket "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" "$@"
+}
+told_of_controller() {
+	local mbps
+	spawn_in B 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 6 -q 4 -t 16 -u 18
+	wait_for 5 tcp_listens B 18515
+	spawn_in A 40 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 6 -q 4 -t 16 -u 18 $SIDE_B
+	sleep 3
+	paths_of_A >"$tmp_dir/paths" || return 1
+	grep 'congestion control' "$tmp_dir/paths"
+	[ "$(grep -cE '^   congestion control predictive, window [1-9][0-9]* bytes, (no pace|pace [0-9.]+ Mb/s)$' "$tmp_dir/paths")" -eq 4 ] ||
+		return 1
+	wait "$spawned_pid" || { cat "$tmp_dir"/client.log*; return 1; }
+	mbps=$(awk '$1 == 65536 {print int($4 * 8 * 1.048576)}' "$tmp_dir/client.log")
+	echo "$mbps Mb/s, $(counter B marked) of $(counter B rx_pkts) packets marked"
+	[ "$mbps" -gt 40 ]
+}
+check "ib_write_bw under predictive, its windows told" told_of_controller
+check "packets are marked" [ "$(counter B marked)" -gt 0 ]
+check "nobody is notified, for acknowledgements tell of marks" [ "$(counter A cnps_received)" -eq 0 ]
+verify "every byte under predictive" 60 $V4 4096 -q 4 -s 262144
+roced_stop A
+roced_stop B
 fabric_stop
 finish

@@ -47,6 +47,9 @@ struct vd_plane {
 };
 
 /* One RDMA device = one address set on one port. */
+#define VD_MIN_MTU 256u
+#define VD_MTUS    5u
+
 struct vd_device {
 	char name[VC_NAME_BYTES];          /* "roced0" */
 	char netdev[VC_NAME_BYTES];        /* network interface shown to clients, may be "" */
@@ -59,6 +62,9 @@ struct vd_device {
 	uint32_t reorder_pkts;             /* as in struct tp_qp_init */
 	uint64_t reorder_ns;
 	bool multipath;                    /* reliable connections may do what struct vd_multipath says */
+	/* How much these may have on their way: VD_MTUS of them, for each path MTU from VD_MIN_MTU on; checked, and there as
+	 * long as the daemon. NULL: the transport's own window. */
+	const struct cc_config *cc;
 	uint32_t n_planes;                 /* beyond the port itself */
 	struct vd_plane planes[TP_MAX_PLANES - 1];
 	uint32_t n_gids;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "vd_internal.h"
+#include "cc.h"
 
 #define MASK_SERVED                                                                                \
 	(TP_QP_STATE | TP_QP_CUR_STATE | TP_QP_EN_SQD_ASYNC_NOTIFY | TP_QP_ACCESS_FLAGS |          \
@@ -409,6 +410,16 @@ static uint32_t of_other_half(enum tp_qp_type type)
 	}
 }
 
+/* NULL: the window; a path MTU that there is not is refused later. */
+static const struct cc_config *cc_for(const struct vd_device *device, uint32_t mtu_bytes)
+{
+	for (uint32_t m = 0; device->cc != NULL && m < VD_MTUS; m++) {
+		if (mtu_bytes == VD_MIN_MTU << m)
+			return &device->cc[m];
+	}
+	return NULL;
+}
+
 /* planes[] has to stay until the transport has taken it. */
 static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct qp_call *call, struct tp_av *planes,
 	void **links, bool *by_cm)
@@ -422,6 +433,7 @@ static void choose_ext(struct vd_qp *qp, const struct vc_qp_attr *attr, struct q
 	call->attr.ext = agreed.ext;
 	call->attr.sched = agreed.sched;
 	call->attr.merge = agreed.merge;
+	call->attr.cc = cc_for(&qp->session->vd->devices[qp->session->device], call->attr.mtu_bytes);
 	call->attr.n_planes = vd_planes_hold(qp->session, &call->attr.av, agreed.n_planes, planes, links);
 	call->attr.planes = planes;
 }

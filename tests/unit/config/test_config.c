@@ -95,6 +95,10 @@ static const struct bad bad_cases[] = {
 		"ports[0].rate_mbps: 10 is less than channels are guaranteed, 11", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc = [ 0, 3 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
 		"ports[0].pfc: no channel has priority 3", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_send = [ 0, 3 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
+		"ports[0].pfc_send: no channel has priority 3", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_buffer_kbytes = 50; pfc_headroom_kbytes = 50;") DEVICES, 3,
+		"ports[0].pfc_headroom_kbytes: 50 is not below pfc_buffer_kbytes, 50", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc = [ 8 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
 		"ports[0].pfc[0]: 8 is out of range, must be 0 to 7", 1},
 	/* missing keys */
@@ -163,6 +167,8 @@ static const struct bad bad_cases[] = {
 	{EAL WORKERS "ports = ( { name = \"p 0\"; device = \"net_tap0\"; } );\n" DEVICES, 3,
 		"must be letters, digits, '-', '_' and '.'", 1},
 	/* several paths */
+	{EAL WORKERS PORTS DEVICES "congestion = {\n controller = \"fastest\"; };\n", 6,
+		"congestion.controller: \"fastest\" is wrong, must be one of window, none, dcqcn, timely", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = {\n scheduler = \"best\"; };\n", 6,
 		"multipath.scheduler: \"best\" is wrong, must be one of adaptive, ecmp, round_robin", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { evs = 65; };\n", 5,
@@ -339,6 +345,7 @@ static void test_defaults(void **state)
 	assert_true(config.devices[0].multipath && config.multipath.negotiate && config.multipath.move_on_timeout);
 	assert_int_equal(config.multipath.n_peers, 0);
 	assert_int_equal(config.multipath.scheduler.kind, PATH_SCHED_ADAPTIVE);
+	assert_false(config.congestion.controller.given);
 	assert_int_equal(config.multipath.plain.scheduler.kind, PATH_SCHED_ADAPTIVE);
 	assert_int_equal(config.multipath.plain.evs, TP_PLAIN_EVS);
 	assert_int_equal(config.multipath.evs, 64);

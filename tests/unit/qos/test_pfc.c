@@ -125,6 +125,47 @@ static void other_priorities_are_never_paused(void **state)
 	assert_int_equal(pfc.shared_used, 0);
 }
 
+/* The same bounds for who knows only how much there is: above 9,411 of the shared part off, at half of that on. */
+static void a_level_is_enough(void **state)
+{
+	uint16_t quanta[QOS_PRIORITIES];
+	struct qos_pfc pfc;
+
+	(void)state;
+	assert_int_equal(qos_pfc_init(&pfc, &config), 0);
+	qos_pfc_set(&pfc, 3, 1000 + 9411);
+	assert_int_equal(due(&pfc, 0, quanta), 0);
+	qos_pfc_set(&pfc, 3, 1000 + 9412);
+	assert_int_equal(due(&pfc, 0, quanta), 1 << 3);
+	qos_pfc_set(&pfc, 3, 1000 + 8000);
+	assert_int_equal(due(&pfc, 1, quanta), 0);
+	qos_pfc_set(&pfc, 3, 1000 + 4700);
+	assert_int_equal(due(&pfc, 2, quanta), 1 << 3);
+	assert_int_equal(quanta[3], 0);
+}
+
+/* With 150,000 of it reserved: u > (10,000 - u) / 16, above 588. */
+static void what_is_reserved_leaves_less_and_pauses_nobody(void **state)
+{
+	uint16_t quanta[QOS_PRIORITIES];
+	struct qos_pfc pfc;
+
+	(void)state;
+	assert_int_equal(qos_pfc_init(&pfc, &config), 0);
+	qos_pfc_reserve(&pfc, 150000);
+	qos_pfc_set(&pfc, 3, 1000 + 588);
+	assert_int_equal(due(&pfc, 0, quanta), 0);
+	qos_pfc_set(&pfc, 3, 1000 + 589);
+	assert_int_equal(due(&pfc, 0, quanta), 1 << 3);
+	/* With nothing of its own it goes on, however much is reserved. */
+	qos_pfc_reserve(&pfc, 200000);
+	qos_pfc_set(&pfc, 3, 0);
+	assert_int_equal(due(&pfc, 1, quanta), 1 << 3);
+	assert_int_equal(quanta[3], 0);
+	qos_pfc_reserve(&pfc, 0);
+	assert_int_equal(pfc.shared_used, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +176,8 @@ int main(void)
 		cmocka_unit_test(a_pause_is_asked_for_again_in_time),
 		cmocka_unit_test(who_uses_much_leaves_little),
 		cmocka_unit_test(other_priorities_are_never_paused),
+		cmocka_unit_test(a_level_is_enough),
+		cmocka_unit_test(what_is_reserved_leaves_less_and_pauses_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,29 @@ static void test_there_may_be_none(void **state)
 	assert_int_equal(sent_in_ms(NULL), PACKETS);
 }
 
+/* What is told of a queue pair: 2 packets of 256 bytes in 100 us are 40.96 Mb/s. */
+static void test_it_is_told(void **state)
+{
+	const struct hx_options o = {.ext = true, .latency_ns = 1 * US, .cc = &two_each_100_us}, plain = {.ext = true};
+	struct hx_world *w = make_with(o, NULL);
+	struct tp_paths paths;
+
+	(void)state;
+	hx_op(w, TP_WR_WRITE, 0, 0, PACKETS * MTU, DST);
+	hx_run(w, 10 * HX_MS);
+	assert_int_equal(tp_qp_paths(w->side[0].qps[0].qp, &paths), 0);
+	assert_string_equal(paths.controller, "theta-powertcp");
+	assert_int_equal(paths.window_bytes, 2 * MTU);
+	assert_int_equal(paths.rate_bps, 40960000);
+	hx_free(w);
+	w = make_with(plain, NULL);
+	assert_int_equal(tp_qp_paths(w->side[0].qps[0].qp, &paths), 0);
+	assert_string_equal(paths.controller, "window");
+	assert_true(paths.window_bytes > paths.window * MTU);
+	assert_int_equal(paths.rate_bps, 0);
+	hx_free(w);
+}
+
 /* A notification makes 80 Mb/s and then 40, and nothing raises that. */
 static const struct cc_dcqcn_params params = {
 	.g_1024 = 1, .alpha_period_ns = 1000 * US, .initial_alpha_1024 = 1024, .first_bps = 80000000,
@@ -160,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_kept),
 		cmocka_unit_test(test_there_may_be_none),
+		cmocka_unit_test(test_it_is_told),
 		cmocka_unit_test(test_a_cnp_sets_it),
 		cmocka_unit_test(test_a_cnp_sets_the_pace_of_a_plain_one),
 		cmocka_unit_test(test_the_answers_of_a_plain_read_keep_it_too),
