@@ -35,6 +35,7 @@
 #define PD          1
 #define STEP_NS     2000 /* the clock of the transport goes on by this much a burst */
 #define MAX_ROUNDS  64
+#define AWAY_NS     14000 /* about the burst of a queue pair at 10 Gb/s */
 
 struct world;
 
@@ -451,6 +452,43 @@ static void run(const struct options *o, const char *name, uint32_t msg_bytes, b
 	free_world(w);
 }
 
+/*
+ * What a queue pair with a limit sends in some time by the clock of the machine, by what it may. Timers and pace are those of
+ * a worker; the link is as fast as both ends are. A pace makes up for no more than its burst, so what the machine takes
+ * the thread away for longer than that is missing, and told.
+ */
+static void run_rate(const char *name, uint64_t rate_bps)
+{
+	const uint64_t lasts_ns = rate_bps < 100000000 ? 2000000000 : 500000000;
+	struct world *w = make_world(4096, false, 0);
+	struct end *a = &w->end[0], *b = &w->end[1];
+	uint64_t began_ns, bytes, last_ns, away_ns = 0;
+
+	w->now_ns = clock_ns();
+	tp_advance(a->tp, w->now_ns);
+	tp_advance(b->tp, w->now_ns);
+	tp_qp_set_rate(a->tp, a->qp, rate_bps);
+	began_ns = w->now_ns;
+	bytes = tp_counters(a->tp)->tx_bytes;
+	do {
+		last_ns = w->now_ns;
+		w->now_ns = clock_ns();
+		if (w->now_ns - last_ns > AWAY_NS)
+			away_ns += w->now_ns - last_ns;
+		tp_advance(a->tp, w->now_ns);
+		tp_advance(b->tp, w->now_ns);
+		tp_qp_kick(a->tp, a->qp);
+		tp_tx(a->tp, BURST, w->now_ns);
+		deliver(w, a, b);
+		deliver(w, b, a);
+	} while (w->now_ns - began_ns < lasts_ns);
+	bytes = tp_counters(a->tp)->tx_bytes - bytes;
+	printf("rate_%s_in_memory %.4f of_limit\n", name,
+		(double)bytes * 8e9 / (double)(w->now_ns - began_ns) / (double)rate_bps);
+	printf("rate_%s_away %.4f of_time\n", name, (double)away_ns / (double)(w->now_ns - began_ns));
+	free_world(w);
+}
+
 static void usage(FILE *out)
 {
 	fputs("usage: bench_tp [-n MESSAGES] [-r ROUNDS]\n"
@@ -489,5 +527,8 @@ int main(int argc, char **argv)
 	run(&o, "write_8b_merged", 8, false, TP_EXT_SACK | TP_EXT_MERGE);
 	run(&o, "write_256b_sack", 256, false, TP_EXT_SACK);
 	run(&o, "write_256b_merged", 256, false, TP_EXT_SACK | TP_EXT_MERGE);
+	run_rate("10m", 10000000);
+	run_rate("1g", 1000000000);
+	run_rate("10g", 10000000000);
 	return 0;
 }
