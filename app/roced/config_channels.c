@@ -50,6 +50,11 @@ static void check_port_channels(struct config_reader *reader, uint32_t p)
 		config_error(reader, &port->at, "ports[%u].pfc: no channel has priority %d", p, __builtin_ctzll(pfc));
 	if (send != 0)
 		config_error(reader, &port->at, "ports[%u].pfc_send: no channel has priority %d", p, __builtin_ctzll(send));
+	if (port->pfc_mode == CONFIG_PFC_HARDWARE && (port->pfc | port->pfc_send) == 0)
+		config_error(reader, &port->at, "ports[%u].pfc_mode: \"hardware\" needs priorities in pfc or pfc_send", p);
+	if (port->pfc_mode == CONFIG_PFC_HARDWARE && __builtin_popcountll(port->pfc_send) > 1)
+		config_error(reader, &port->at,
+			"ports[%u].pfc_send: with pfc_mode \"hardware\" must be one priority, a receive queue has no more", p);
 	if (port->pfc_buffer_kbytes != 0 && port->pfc_headroom_kbytes >= port->pfc_buffer_kbytes)
 		config_error(reader, &port->at, "ports[%u].pfc_headroom_kbytes: %u is not below pfc_buffer_kbytes, %u", p,
 			port->pfc_headroom_kbytes, port->pfc_buffer_kbytes);

@@ -23,6 +23,16 @@ static uint32_t asker_of(const struct config *config, const struct port *port)
 	return 0;
 }
 
+static void warn_of_headroom(const struct config_port *port, const struct rx_pause *pause, uint64_t rate_bps)
+{
+	log_line(LOG_WARNING,
+		"port \"%s\": pfc_send: %u bytes a priority for packets that come before a pause is obeyed, %u are needed:"
+		" more %s, or less %s",
+		port->name, pause->config.headroom_bytes, rx_pause_headroom(port, rate_bps),
+		port->pfc_buffer_kbytes != 0 ? "pfc_buffer_kbytes" : "rx_descriptors and mbufs",
+		port->pfc_headroom_kbytes != 0 ? "pfc_headroom_kbytes" : "pfc_response_us");
+}
+
 static int init_pause(struct worker *worker, struct rx_watch *watch, const struct port *port)
 {
 	struct rx_room room = {
@@ -42,10 +52,7 @@ static int init_pause(struct worker *worker, struct rx_watch *watch, const struc
 			" pfc_buffer_kbytes",
 			port->config->name);
 	else if (rc > 0)
-		log_line(LOG_WARNING,
-			"port \"%s\": %u KB for packets that come before a pause is obeyed are less than needed: more"
-			" rx_descriptors, or less pfc_response_us",
-			port->config->name, watch->pause->config.headroom_bytes / 1000);
+		warn_of_headroom(port->config, watch->pause, worker->shapes[port->index].rate_bps);
 	return rc < 0 ? rc : 0;
 }
 

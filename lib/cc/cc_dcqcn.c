@@ -61,9 +61,7 @@ static int check(const struct cc_config *config)
 		return -EINVAL;
 	if (p->least_percent > 100 || p->increase_timer_ns == 0 || p->increase_bytes < MIN_INCREASE_BYTES)
 		return -EINVAL;
-	if (p->fast_steps > MAX_STAGE || p->add_bps > config->rate_bps || p->hyper_bps > config->rate_bps)
-		return -EINVAL;
-	return 0;
+	return p->fast_steps > MAX_STAGE ? -EINVAL : 0;
 }
 
 static void init(struct cc *cc, uint64_t bdp_bytes)

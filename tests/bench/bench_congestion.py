@@ -280,9 +280,10 @@ def main():
     parser.add_argument("--only", action="append", default=[])
     args = parser.parse_args()
     started = time.monotonic()
-    unknown = set(args.only) - {t["name"] for t in TRAFFIC}
+    names = [t["name"] for t in TRAFFIC]
+    unknown = sorted(set(args.only) - set(names))
     if unknown:
-        sys.exit(f"bench: no such traffic: {', '.join(sorted(unknown))}")
+        sys.exit(f"bench: no such traffic: {', '.join(unknown)}; there is {', '.join(names)}")
     everything, markdown = [], open(args.markdown, "w", encoding="ascii") if args.markdown else None
     for traffic in TRAFFIC:
         if args.only and traffic["name"] not in args.only:

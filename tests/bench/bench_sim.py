@@ -166,6 +166,10 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--only", action="append", default=[])
     args = parser.parse_args()
+    names = [t["name"] for t in TRAFFIC] + ["loss"]
+    unknown = sorted(set(args.only) - set(names))
+    if unknown:
+        sys.exit(f"bench: no such traffic: {', '.join(unknown)}; there is {', '.join(names)}")
     started = time.monotonic()
     rows = []
     for traffic in TRAFFIC:

@@ -91,6 +91,20 @@ cmp "$tmp/1.model" "$tmp/2.model" || rc=1
 grep -q '^  learned ' "$tmp/train.txt" || rc=1
 if train --rounds 2 --random 2 --out "$tmp/3.model" --state "$tmp/state" 2>"$tmp/train.err"; then rc=1; fi
 grep -q 'is of a search with other options' "$tmp/train.err" || rc=1
+# What cannot be read or written is said at once, by name.
+refused() { # WHAT OPTIONS...
+    if train --rounds 0 "${@:2}" 2>"$tmp/train.err" || [ "$(wc -l <"$tmp/train.err")" -ne 1 ] || ! grep -qF -- "$1" "$tmp/train.err"; then
+        cat "$tmp/train.err"
+        rc=1
+    fi
+}
+refused "--out: $tmp/none/1.model cannot be written" --out "$tmp/none/1.model"
+refused "--state: $tmp cannot be written" --out "$tmp/3.model" --state "$tmp"
+for text in junk '[1]' '{"of": 1}'; do
+    echo "$text" >"$tmp/other"
+    refused "$tmp/other is not what --state writes" --out "$tmp/3.model" --state "$tmp/other"
+done
+refused "--sim: $tmp is no program" --sim "$tmp" --out "$tmp/3.model"
 sed 's/^transport = {/transport = { congestion = "learned";/' "$top/config/sim/head-of-line.conf" >"$tmp/learned.conf"
 echo 'learned = { model = "1.model"; };' >>"$tmp/learned.conf"
 "$sim" "$tmp/learned.conf" --quiet || rc=1

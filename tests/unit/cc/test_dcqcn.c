@@ -214,6 +214,27 @@ static void long_silence_is_a_line(void **state)
 	near((double)cc_rate_bps(&cc) / MBPS, 32000 + 2997, 0.001);
 }
 
+/* What is added for a fast link is all of a slow one. */
+static void an_addition_is_the_links_rate_at_most(void **state)
+{
+	struct cc_dcqcn_params fast = even;
+	struct cc_config slow_link = config;
+	struct cc cc;
+
+	(void)state;
+	fast.fast_steps = 0;
+	slow_link.dcqcn = &fast;
+	slow_link.rate_bps = 100 * MBPS;
+	assert_int_equal(cc_config_check(&slow_link), 0);
+	cc_init(&cc, &slow_link);
+	cc_cnp(&cc, START);
+	cc_cnp(&cc, START + 20 * US); /* alpha = 3/4 * 3/4: (1 - 9/32) of 50 */
+	near((double)cc_rate_bps(&cc) / MBPS, 35.9375, 0.001);
+	cc_timer(&cc, START + 120 * US);
+	near((double)cc.dcqcn.target_bps / MBPS, 100, 0);
+	near((double)cc_rate_bps(&cc) / MBPS, (35.9375 + 100) / 2, 0.001);
+}
+
 static void the_rate_has_a_floor(void **state)
 {
 	struct cc_config floor = config;
@@ -304,6 +325,7 @@ int main(void)
 		cmocka_unit_test(additions_of_the_paper_are_in_proportion),
 		cmocka_unit_test(without_notifications_it_comes_back),
 		cmocka_unit_test(long_silence_is_a_line),
+		cmocka_unit_test(an_addition_is_the_links_rate_at_most),
 		cmocka_unit_test(the_rate_has_a_floor),
 		cmocka_unit_test(the_first_notification_may_set_the_rate),
 		cmocka_unit_test(a_mark_is_a_notification_once_in_a_gap),

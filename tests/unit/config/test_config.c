@@ -99,6 +99,11 @@ static const struct bad bad_cases[] = {
 		"ports[0].pfc_send: no channel has priority 3", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_buffer_kbytes = 50; pfc_headroom_kbytes = 50;") DEVICES, 3,
 		"ports[0].pfc_headroom_kbytes: 50 is not below pfc_buffer_kbytes, 50", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_mode = \"hardware\";") DEVICES, 3,
+		"ports[0].pfc_mode: \"hardware\" needs priorities in pfc or pfc_send", 1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; pfc_mode = \"hardware\"; pfc_send = [ 0, 3 ];") DEVICES
+		"channels = ( { name = \"a\"; }, { name = \"b\"; priority = 3; } );\n", 3,
+		"ports[0].pfc_send: with pfc_mode \"hardware\" must be one priority", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; pfc = [ 8 ];") DEVICES "channels = ( { name = \"a\"; } );\n", 3,
 		"ports[0].pfc[0]: 8 is out of range, must be 0 to 7", 1},
 	/* missing keys */
@@ -169,6 +174,8 @@ static const struct bad bad_cases[] = {
 	/* several paths */
 	{EAL WORKERS PORTS DEVICES "congestion = {\n controller = \"fastest\"; };\n", 6,
 		"congestion.controller: \"fastest\" is wrong, must be one of window, none, dcqcn, timely", 1},
+	{EAL WORKERS PORTS DEVICES "congestion = {\n controller = \"learned\"; };\n", 6,
+		"congestion.controller: \"learned\" is wrong, must be one of window, none, dcqcn, timely", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = {\n scheduler = \"best\"; };\n", 6,
 		"multipath.scheduler: \"best\" is wrong, must be one of adaptive, ecmp, round_robin", 1},
 	{EAL WORKERS PORTS DEVICES "multipath = { evs = 65; };\n", 5,

@@ -98,6 +98,23 @@ static void every_controller_fits(void **state)
 	}
 }
 
+/* Steps that are made for fast links are no reason not to follow notifications on a slow one. */
+static void a_slow_link_follows_notifications(void **state)
+{
+	struct cc_dcqcn_params dcqcn;
+	struct cc_config plain, cc[VD_MTUS];
+
+	(void)state;
+	config.congestion.follow_cnps = true;
+	config.congestion.rate_mbps = 1;
+	assert_true(congestion_init(&config, 0, &plain, &dcqcn));
+	assert_int_equal(plain.rate_bps, 1 * MBPS);
+	config.congestion.controller.kind = CC_DCQCN;
+	assert_true(congestion_agreed(&config, 1, &dcqcn, cc));
+	config.congestion.follow_cnps = false;
+	assert_false(congestion_init(&config, 0, &plain, &dcqcn));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +123,7 @@ int main(void)
 		cmocka_unit_test_setup(an_unknown_rate_is_none, reset),
 		cmocka_unit_test_setup(each_mtu_has_its_packets, reset),
 		cmocka_unit_test_setup(every_controller_fits, reset),
+		cmocka_unit_test_setup(a_slow_link_follows_notifications, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
