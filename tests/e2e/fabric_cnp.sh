@@ -52,6 +52,45 @@ run_with "one that does" "follow_cnps = true; rate_mbps = 1000;"
 check "it is notified" [ "$notified" -gt 10 ]
 check "far fewer are, so the queue is short" [ $((2 * marked)) -lt "$without" ]
 check "and it has most of the way" [ $((2 * sent_mbps)) -gt "$without_mbps" ]
+
+# ------------------------------------------------------------------ a way that gets narrow, and wide again
+
+# rate_of_A: sets rate, Mb/s, what A sends in 3 s
+rate_of_A() {
+	local before
+	before=$(fabric_value "s['ports'][0]['rx_bytes']")
+	sleep 3
+	rate=$((($(fabric_value "s['ports'][0]['rx_bytes']") - before) * 8 / 3000000))
+}
+
+falls_and_recovers() {
+	local wide narrow server client notified
+	spawn_in B 60 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 30 -t 16 -u 18 --tclass $CAPABLE
+	server=$spawned_pid
+	wait_for 5 tcp_listens B 18515
+	spawn_in A 60 "$tmp_dir/client.log" ib_write_bw -d roced0 -x $V4 -F -D 30 -t 16 -u 18 --tclass $CAPABLE $SIDE_B
+	client=$spawned_pid
+	sleep 2
+	rate_of_A
+	wide=$rate notified=$(counter A cnps_received)
+	fabric_ctl rate spine 0 count 4 20 >/dev/null || return 1
+	sleep 3
+	rate_of_A
+	narrow=$rate notified=$(($(counter A cnps_received) - notified))
+	fabric_ctl rate spine 0 count 4 100 >/dev/null || return 1
+	sleep 3
+	rate_of_A
+	echo "$wide Mb/s, $narrow and $notified notifications with a fifth of the way, $rate with all of it again"
+	wait "$client" || { cat "$tmp_dir"/client.log*; return 1; }
+	wait "$server"
+	forget_pid "$client"
+	forget_pid "$server"
+	[ "$notified" -gt 0 ] && [ "$narrow" -gt 0 ] && [ $((2 * narrow)) -lt "$wide" ] && [ "$rate" -gt $((2 * narrow)) ]
+}
+daemons "follow_cnps = true; rate_mbps = 1000;"
+check "a sender's rate falls when the way gets narrow, and recovers" falls_and_recovers
+roced_stop A
+roced_stop B
 fabric_stop
 
 # ------------------------------------------------------------------ a controller between daemons that agree
