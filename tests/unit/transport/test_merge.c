@@ -29,6 +29,20 @@ static void expect_all(struct hx_world *w, uint32_t n, const uint64_t *id)
 	hx_expect_none(w);
 }
 
+/* SENDs of four bytes, and receive work requests for them. */
+static uint64_t send_short(struct hx_world *w)
+{
+	const struct tp_send_wqe send = {.opcode = TP_WR_SEND};
+
+	return hx_post(&w->side[0].qps[0], &send, &(struct hx_piece){0, 4}, 1);
+}
+
+static void recv_short(struct hx_world *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		hx_recv(&w->side[1].qps[0], &(struct hx_piece){DST, 64}, 1);
+}
+
 static uint32_t psn_of(uint32_t i)
 {
 	return base_psn_add(PSN, i);
@@ -227,21 +241,17 @@ static void test_lost(void **state)
 static void test_rnr_within(void **state)
 {
 	struct hx_world *w = merging((struct hx_options){.timeout = 18, .min_rnr_timer = 1}, NULL);
-	const struct hx_piece piece = {0, 4}, into = {DST, 64};
-	const struct tp_send_wqe send = {.opcode = TP_WR_SEND};
 	uint64_t id[6];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		hx_recv(&w->side[1].qps[0], &into, 1);
+	recv_short(w, 2);
 	for (int i = 0; i < 6; i++)
-		id[i] = hx_post(&w->side[0].qps[0], &send, &piece, 1);
+		id[i] = send_short(w);
 	hx_run(w, 5 * US + 20 * US);
 	assert_int_equal(w->side[0].emitted, 1);
 	assert_int_equal(counters(w, 0)->rnr_naks_received, 1);
 	assert_int_equal(w->side[0].send_cq.n, 2);
-	for (int i = 0; i < 4; i++)
-		hx_recv(&w->side[1].qps[0], &into, 1);
+	recv_short(w, 4);
 	hx_run(w, 1 * HX_MS);
 	assert_int_equal(hx_count(w, 0, WIRE_RC_MERGED), 2);
 	assert_int_equal(nth(w, 0, WIRE_RC_MERGED, 1)->psn, psn_of(2));
@@ -262,19 +272,14 @@ static enum hx_fate lose_rnr_nak(struct hx_world *w, int from, uint32_t n, const
 static void test_rnr_nak_lost(void **state)
 {
 	struct hx_world *w = merging((struct hx_options){.timeout = 18, .min_rnr_timer = 1}, lose_rnr_nak);
-	const struct hx_piece piece = {0, 4}, into = {DST, 64};
-	const struct tp_send_wqe send = {.opcode = TP_WR_SEND};
 	uint64_t id[6];
 
 	(void)state;
-	for (int i = 0; i < 6; i++) {
-		id[i] = hx_post(&w->side[0].qps[0], &send, &piece, 1);
-		if (i % 2 == 0)
-			hx_recv(&w->side[1].qps[0], &into, 1);
-	}
+	for (int i = 0; i < 6; i++)
+		id[i] = send_short(w);
+	recv_short(w, 3);
 	hx_run(w, 30 * US);
-	for (int i = 0; i < 3; i++)
-		hx_recv(&w->side[1].qps[0], &into, 1);
+	recv_short(w, 3);
 	hx_run(w, 20 * HX_MS);
 	for (int i = 0; i < 6; i++)
 		hx_expect(&w->side[0].send_cq, id[i], TP_WC_SUCCESS);
@@ -544,15 +549,12 @@ static void test_gone_when_lost(void **state)
 static void test_completion_queue_full(void **state)
 {
 	struct hx_world *w = merging((struct hx_options){0}, NULL);
-	const struct hx_piece piece = {0, 4}, into = {DST, 64};
-	const struct tp_send_wqe send = {.opcode = TP_WR_SEND};
 
 	(void)state;
 	w->side[1].recv_cq.limit = 2;
-	for (int i = 0; i < 6; i++) {
-		hx_recv(&w->side[1].qps[0], &into, 1);
-		hx_post(&w->side[0].qps[0], &send, &piece, 1);
-	}
+	recv_short(w, 6);
+	for (int i = 0; i < 6; i++)
+		send_short(w);
 	hx_run(w, 5 * HX_S);
 	assert_int_equal(hx_state(&w->side[1].qps[0]), TP_QPS_ERR);
 	assert_int_equal(w->side[1].recv_cq.n, 2);
