@@ -27,6 +27,28 @@ void fk_fabric_config(const struct fk_fabric *keys, uint64_t seed, struct fabric
 		.convergence_ns = keys->convergence_us * US,
 		.seed = seed,
 	};
+	for (uint32_t c = 0; c < keys->n_classes; c++) {
+		const struct fk_class *class = &keys->classes[c];
+
+		out->sw.own_ecn |= (uint8_t)(1u << class->priority);
+		out->sw.class_ecn[class->priority] = (struct qos_red){class->ecn_min_bytes, class->ecn_max_bytes,
+			class->ecn_max_permille};
+	}
+}
+
+static void check_classes(struct config_reader *reader, const struct fk_fabric *keys)
+{
+	uint32_t seen = 0;
+
+	for (uint32_t c = 0; c < keys->n_classes; c++) {
+		const struct fk_class *class = &keys->classes[c];
+
+		if ((seen & 1u << class->priority) != 0)
+			config_error(reader, &class->at, "fabric.classes[%u].priority: %u is named twice", c, class->priority);
+		if (class->ecn_min_bytes > class->ecn_max_bytes)
+			config_error(reader, &class->at, "fabric.classes[%u].ecn_min_bytes: is above ecn_max_bytes", c);
+		seen |= 1u << class->priority;
+	}
 }
 
 void fk_check_fabric(struct config_reader *reader, const struct fk_fabric *keys)
@@ -50,6 +72,7 @@ void fk_check_fabric(struct config_reader *reader, const struct fk_fabric *keys)
 			FK_MAX_INDEX);
 	if (keys->ecn_min_bytes > keys->ecn_max_bytes)
 		config_error(reader, &at, "fabric.ecn_min_bytes: is above ecn_max_bytes");
+	check_classes(reader, keys);
 	if (keys->pfc_xon_bytes > keys->pfc_xoff_bytes)
 		config_error(reader, &at, "fabric.pfc_xon_bytes: is above pfc_xoff_bytes");
 	if (keys->pfc_priorities != 0 && keys->pfc_xoff_bytes == 0)

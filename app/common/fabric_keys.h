@@ -13,10 +13,19 @@
 #define FK_ANY        UINT32_MAX      /* of a host, leaf, spine or link: not named */
 #define FK_MAX_INDEX  (1u << 20)
 
+/* Marking of one priority. */
+struct fk_class {
+	struct config_at at;
+	uint32_t priority, ecn_max_permille;
+	uint64_t ecn_min_bytes, ecn_max_bytes;
+};
+
 struct fk_fabric {
 	uint32_t pods, leaves, spines, hosts_per_leaf, cores_per_spine;
 	uint64_t buffer_bytes, queue_bytes, ecn_min_bytes, ecn_max_bytes, pfc_xoff_bytes, pfc_xon_bytes;
 	uint32_t ecn_max_permille, pfc_priorities;
+	struct fk_class classes[FABRIC_PRIORITIES];
+	uint32_t n_classes;
 	uint64_t convergence_us;
 	uint64_t host_mbps, leaf_mbps, core_mbps, host_ns, leaf_ns, core_ns;
 };
@@ -70,6 +79,7 @@ void fk_each_link(const struct fabric *fabric, const struct fk_fabric *keys, con
 #define FK_PPM         1000000u
 #define FK_NUMBER(path, at, min, max, dflt, unit, help) {path, CONFIG_UINT, at, min, max, dflt, unit, help}
 
+#define FK_CLASS(f) FK_AT(fk_class, f)
 /* The group `fabric`, which is in the field f of struct s. */
 #define FK_FABRIC_ROWS(s, f) \
 	{"fabric", CONFIG_GROUP_OF, 0, 0, 0, 0, 1, "", "", "leaves, spines, cores and their links"}, \
@@ -99,6 +109,16 @@ void fk_each_link(const struct fabric *fabric, const struct fk_fabric *keys, con
 		"queue from which all is marked; both 0: no marking"), \
 	FK_NUMBER("fabric.ecn_max_permille", FK_AT(s, f.ecn_max_permille), 0, 1000, "200", "permille", \
 		"marked just below that"), \
+	{"fabric.classes", CONFIG_LIST_OF, offsetof(struct s, f.classes), sizeof(struct fk_class), \
+		offsetof(struct s, f.n_classes), 0, FABRIC_PRIORITIES, "", "", \
+		"priorities that are marked by thresholds of their own, and by what is queued of them alone"}, \
+	FK_NUMBER("fabric.classes[].priority", FK_CLASS(priority), 0, FABRIC_PRIORITIES - 1, NULL, "", "which one"), \
+	FK_NUMBER("fabric.classes[].ecn_min_bytes", FK_CLASS(ecn_min_bytes), 0, FK_BYTES, "100000", "bytes", \
+		"as fabric.ecn_min_bytes"), \
+	FK_NUMBER("fabric.classes[].ecn_max_bytes", FK_CLASS(ecn_max_bytes), 0, FK_BYTES, "400000", "bytes", \
+		"as fabric.ecn_max_bytes; both 0: it is never marked"), \
+	FK_NUMBER("fabric.classes[].ecn_max_permille", FK_CLASS(ecn_max_permille), 0, 1000, "200", "permille", \
+		"as fabric.ecn_max_permille"), \
 	FK_NUMBER("fabric.pfc_priorities", FK_AT(s, f.pfc_priorities), 0, 255, "0", "", \
 		"bit p: priority p is lossless"), \
 	FK_NUMBER("fabric.pfc_xoff_bytes", FK_AT(s, f.pfc_xoff_bytes), 0, FK_BYTES, "500000", "bytes", \

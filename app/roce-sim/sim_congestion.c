@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim_congestion.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "config_model.h"
 
 #define BPS_PER_MBPS 1000000u
 #define ANY_PACKET   4096u   /* numbers that fit these fit others */
@@ -30,65 +29,6 @@ static void take_preset(struct config_reader *reader, struct sim_congestion *c)
 	config_error(reader, &at, "dcqcn.preset: \"%s\" is wrong, must be vendor, paper or simulator", c->dcqcn_preset);
 }
 
-/* ---- model ---- */
-
-/* Its name as seen from where roce-sim was started. */
-static void model_path(const struct config_reader *reader, const char *name, char *path, size_t path_bytes)
-{
-	const char *slash = strrchr(reader->path, '/');
-	int folder = slash != NULL && name[0] != '/' ? (int)(slash - reader->path) + 1 : 0;
-
-	(void)snprintf(path, path_bytes, "%.*s%s", folder, reader->path, name);
-}
-
-/* The text of a file, one byte more than a model may have at most; NULL, errno: it cannot be read. */
-static char *read_text(const char *path, size_t *bytes)
-{
-	char *text = malloc(CC_MODEL_TEXT_MAX + 1);
-	FILE *file = text != NULL ? fopen(path, "re") : NULL;
-	int error;
-
-	if (file == NULL)
-		goto fail;
-	*bytes = fread(text, 1, CC_MODEL_TEXT_MAX + 1, file);
-	if (ferror(file))
-		goto fail;
-	fclose(file);
-	return text;
-fail:
-	error = errno;
-	if (file != NULL)
-		fclose(file);
-	free(text);
-	errno = error;
-	return NULL;
-}
-
-static void load_model(struct config_reader *reader, struct sim_congestion *c)
-{
-	char path[CONFIG_TEXT_BYTES + 4096], *text;
-	struct config_at at = {0};
-	struct cc_model_error error;
-	size_t bytes;
-
-	if (c->model_name[0] == '\0') {
-		config_error(reader, &at, "learned.model: is missing, must be the file of a model as tools/train-cc writes it");
-		return;
-	}
-	model_path(reader, c->model_name, path, sizeof(path));
-	at.file = path;
-	text = read_text(path, &bytes);
-	if (text == NULL) {
-		config_error(reader, &at, "cannot read: %s", strerror(errno));
-		return;
-	}
-	if (cc_model_parse(&c->model, text, bytes, &error) != 0) {
-		at.line = error.line;
-		config_error(reader, &at, "%s", error.what);
-	}
-	free(text);
-}
-
 /* ---- all of it ---- */
 
 void sim_congestion_check(struct config_reader *reader, struct sim_congestion *c, enum cc_kind kind, uint64_t rate_bps)
@@ -104,7 +44,7 @@ void sim_congestion_check(struct config_reader *reader, struct sim_congestion *c
 	c->timely.add_bps = c->timely_add_mbps * BPS_PER_MBPS;
 	take_preset(reader, c);
 	if (kind == CC_LEARNED)
-		load_model(reader, c);
+		config_load_model(reader, "learned.model", c->model_name, &c->model);
 	sim_congestion_config(c, &config);
 	if (reader->n_errors == before && cc_config_check(&config) != 0)
 		config_error(reader, &at, "transport.congestion: the numbers of \"%s\" do not fit each other or the hosts' links",

@@ -15,6 +15,8 @@
 #define TYPE_IP4      0x0800
 #define TYPE_IP6      0x86dd
 #define TYPE_VLAN     0x8100
+#define TCI_NOT_PCP   0x1f    /* of the tag's first octet */
+#define PCP_SHIFT     5
 #define DEFAULT_QUEUE (1024u * KBYTE)
 #define MIN_BPS       MBPS  /* what lib/qos takes */
 
@@ -30,6 +32,8 @@ static void init_class(const struct config_channel *channel, uint32_t n_workers,
 {
 	*class = (struct qos_class){
 		.priority = (uint8_t)channel->priority,
+		.tags = channel->send_pcp < QOS_PRIORITIES,
+		.pcp = (uint8_t)channel->send_pcp,
 		.strict = channel->strict,
 		.weight = (uint16_t)channel->weight,
 		.guaranteed_bps = part(channel->guaranteed_mbps, n_workers),
@@ -87,4 +91,10 @@ uint8_t channels_class(const struct qos_config *qos, const uint8_t *frame, size_
 	*version = type == TYPE_IP4 && n >= off + IP4_BYTES ? 4 : type == TYPE_IP6 && n >= off + IP6_BYTES ? 6 : 0;
 	*ip = *version != 0 ? frame + off : NULL;
 	return qos_class_of(qos, *ip != NULL ? wire_traffic_class(*ip, *version) : 0, tagged, tci);
+}
+
+void channels_tag(const struct qos_class *class, uint8_t *frame, size_t n)
+{
+	if (class->tags && n >= ETH_BYTES + VLAN_BYTES && get16(frame + ETH_BYTES - 2) == TYPE_VLAN)
+		frame[ETH_BYTES] = (uint8_t)((frame[ETH_BYTES] & TCI_NOT_PCP) | class->pcp << PCP_SHIFT);
 }

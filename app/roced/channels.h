@@ -15,4 +15,7 @@ bool channels_init(const struct config *config, const struct config_port *port, 
 uint8_t channels_class(const struct qos_config *qos, const uint8_t *frame, size_t n, const uint8_t **ip,
 	uint8_t *version);
 
+/* Gives a frame's VLAN tag, if it has one, the priority code point of its class (IEEE 802.1Q, 6.9.3), if that has one. */
+void channels_tag(const struct qos_class *class, uint8_t *frame, size_t n);
+
 #endif

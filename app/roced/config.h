@@ -111,6 +111,7 @@ struct config_channel {
 	char name[CONFIG_NAME_BYTES];
 	uint64_t dscp, pcp;                /* sets */
 	uint32_t priority;
+	uint32_t send_pcp;                 /* above 7: the device's */
 	bool strict;
 	uint32_t weight;
 	uint32_t guaranteed_mbps, ceiling_mbps; /* 0: none */
@@ -126,6 +127,8 @@ struct config_controller {
 
 struct config_congestion {
 	struct config_controller controller;
+	char model_name[CONFIG_TEXT_BYTES];
+	struct cc_model model;             /* of the learned controller */
 	uint32_t base_rtt_us, target_us;   /* 0: see the table of keys */
 	uint32_t cnp_gap_us, cnp_peer_gap_us, cnp_dscp;
 	bool follow_cnps;

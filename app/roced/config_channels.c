@@ -4,6 +4,7 @@
 
 #include "config_schema.h"
 
+#define N_PCPS         8
 #define CONFIG(reader) ((const struct config *)(reader)->base)
 
 static void check_channel(struct config_reader *reader, uint32_t c, uint64_t *dscp, uint64_t *pcp)
@@ -31,6 +32,21 @@ static void check_channel(struct config_reader *reader, uint32_t c, uint64_t *ds
 			channel->ecn_min_kbytes, channel->ecn_max_kbytes);
 }
 
+/* A port that tells channels apart by tags must find what it has tagged in the same one again. */
+static void check_tags(struct config_reader *reader, uint32_t p)
+{
+	const struct config *config = CONFIG(reader);
+
+	for (uint32_t c = 0; c < config->n_channels && config->ports[p].trust_pcp; c++) {
+		const struct config_channel *channel = &config->channels[c];
+
+		if (channel->send_pcp < N_PCPS && (channel->pcp & 1ull << channel->send_pcp) == 0)
+			config_error(reader, &channel->at,
+				"channels[%u].send_pcp: %u is not among its pcp, and ports[%u].trust_pcp tells channels apart by that", c,
+				channel->send_pcp, p);
+	}
+}
+
 /* Against the rates of a port, and the priorities that it is told to pause. */
 static void check_port_channels(struct config_reader *reader, uint32_t p)
 {
@@ -55,6 +71,9 @@ static void check_port_channels(struct config_reader *reader, uint32_t p)
 	if (port->pfc_mode == CONFIG_PFC_HARDWARE && __builtin_popcountll(port->pfc_send) > 1)
 		config_error(reader, &port->at,
 			"ports[%u].pfc_send: with pfc_mode \"hardware\" must be one priority, a receive queue has no more", p);
+	if (port->pfc_send == 0 && (port->pfc_buffer_kbytes | port->pfc_headroom_kbytes) != 0)
+		config_error(reader, &port->at, "ports[%u].pfc_%s_kbytes: needs priorities in pfc_send, nothing is paused else", p,
+			port->pfc_buffer_kbytes != 0 ? "buffer" : "headroom");
 	if (port->pfc_buffer_kbytes != 0 && port->pfc_headroom_kbytes >= port->pfc_buffer_kbytes)
 		config_error(reader, &port->at, "ports[%u].pfc_headroom_kbytes: %u is not below pfc_buffer_kbytes, %u", p,
 			port->pfc_headroom_kbytes, port->pfc_buffer_kbytes);
@@ -66,6 +85,8 @@ void config_check_channels(struct config_reader *reader)
 
 	for (uint32_t c = 0; c < CONFIG(reader)->n_channels; c++)
 		check_channel(reader, c, &dscp, &pcp);
-	for (uint32_t p = 0; p < CONFIG(reader)->n_ports; p++)
+	for (uint32_t p = 0; p < CONFIG(reader)->n_ports; p++) {
 		check_port_channels(reader, p);
+		check_tags(reader, p);
+	}
 }

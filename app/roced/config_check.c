@@ -2,6 +2,7 @@
 /* What no single key shows: names that must exist or be unique, sizes that belong together. */
 #include <string.h>
 
+#include "config_model.h"
 #include "config_schema.h"
 #include "net_memif.h"
 #include "wire_addr.h"
@@ -306,6 +307,23 @@ static void check_held(struct config_reader *reader)
 			config->multipath.max_held, most);
 }
 
+static void check_congestion(struct config_reader *reader)
+{
+	struct config_congestion *c = &config_of(reader)->congestion;
+
+	if (c->controller.given && c->controller.kind == CC_LEARNED)
+		config_load_model(reader, "congestion.model", c->model_name, &c->model);
+}
+
+static void check_merge(struct config_reader *reader)
+{
+	const struct config_multipath *multipath = &config_of(reader)->multipath;
+	const struct config_at at = {0};
+
+	if (multipath->merge_bytes == 0 && multipath->merge_wait_us != 0)
+		config_error(reader, &at, "multipath.merge_wait_us: %u waits for nothing, merge_bytes is 0", multipath->merge_wait_us);
+}
+
 void config_check(struct config_reader *reader)
 {
 	struct config *config = config_of(reader);
@@ -324,6 +342,8 @@ void config_check(struct config_reader *reader)
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
 	check_peers(reader);
+	check_merge(reader);
+	check_congestion(reader);
 	check_held(reader);
 	config_check_channels(reader);
 }

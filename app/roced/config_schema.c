@@ -89,7 +89,7 @@ const struct config_key config_keys[] = {
 		"largest path MTU: 256, 512, 1024, 2048 or 4096; default: what the port's MTU allows"},
 	{"devices[].vlan", CONFIG_UINT, F(config_device, vlan), 0, 4094, "0", "", "VLAN id; 0: untagged"},
 	{"devices[].priority", CONFIG_UINT, F(config_device, priority), 0, 7, "0", "",
-		"IEEE 802.1p priority in the VLAN tag"},
+		"IEEE 802.1p priority in the VLAN tag, where channels[].send_pcp does not say another"},
 	{"devices[].reorder_packets", CONFIG_UINT, F(config_device, reorder_packets), 0, 1023, "0", "packets",
 		"of a queue pair, kept when they come before their turn; for networks that reorder; 0: none, as IBTA has it"},
 	{"devices[].reorder_us", CONFIG_UINT, F(config_device, reorder_us), 1, 1000000, "100", "us",
@@ -162,6 +162,8 @@ const struct config_key config_keys[] = {
 	{"channels[].dscp", CONFIG_BITS, F(config_channel, dscp), 0, 63, "", "", "DSCPs of its packets"},
 	{"channels[].pcp", CONFIG_BITS, F(config_channel, pcp), 0, 7, "", "",
 		"priority code points of its frames, for ports[].trust_pcp"},
+	{"channels[].send_pcp", CONFIG_UINT, F(config_channel, send_pcp), 0, 8, "8", "",
+		"priority code point that its frames with a VLAN tag are sent with; 8: that of the device"},
 	{"channels[].priority", CONFIG_UINT, F(config_channel, priority), 0, 7, "0", "", "that pauses name it by"},
 	{"channels[].strict", CONFIG_BOOLEAN, F(config_channel, strict), 0, 1, "false", "",
 		"before all that are not, and before strict ones after it in the list"},
@@ -193,11 +195,13 @@ const struct config_key config_keys[] = {
 		"that the first notification finds; 0: that of the fastest port, and 10 Gb/s if no device tells one; also the"
 		" controller's, where 0 is that of the device's ports together: ports[].rate_mbps, else what the driver tells"},
 	{"congestion.controller", CONFIG_CONTROLLER, CONGESTION(controller), 0, 0, "window", "",
-		"of connections with peers that agree to several paths: window, none, dcqcn, timely, swift, theta-powertcp, nscc or"
-		" predictive"},
-	{"congestion.base_rtt_us", CONFIG_UINT, CONGESTION(base_rtt_us), 0, 50000, "0", "us",
+		"of connections with peers that agree to several paths: window, none, dcqcn, timely, swift, theta-powertcp, nscc,"
+		" predictive or learned"},
+	{"congestion.model", CONFIG_TEXT, CONGESTION(model_name), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"file of the learned controller's model, from the folder of this file; tools/train-cc makes them"},
+	{"congestion.base_rtt_us", CONFIG_UINT, CONGESTION(base_rtt_us), 0, 1000000, "0", "us",
 		"round trip of an idle path that the controller counts with; 0: multipath.base_rtt_us"},
-	{"congestion.target_us", CONFIG_UINT, CONGESTION(target_us), 0, 50000, "0", "us",
+	{"congestion.target_us", CONFIG_UINT, CONGESTION(target_us), 0, 1000000, "0", "us",
 		"delay beyond it that the controller lets queues have, and programs that wait for a CPU; 0: the same again"},
 
 	{"dcqcn", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "how notifications are followed: see congestion.md; defaults are those of network cards"},

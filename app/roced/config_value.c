@@ -168,8 +168,8 @@ static const char *parse_scheduler(const char *text, struct config_scheduler *ou
 static const char *parse_controller(const char *text, struct config_controller *out)
 {
 	out->given = strcmp(text, "window") != 0;
-	if (out->given && (cc_by_name(text, &out->kind) != 0 || out->kind == CC_LEARNED)) /* the daemon reads no models */
-		return "one of window, none, dcqcn, timely, swift, theta-powertcp, nscc and predictive";
+	if (out->given && cc_by_name(text, &out->kind) != 0)
+		return "one of window, none, dcqcn, timely, swift, theta-powertcp, nscc, predictive and learned";
 	return NULL;
 }
 

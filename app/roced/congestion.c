@@ -85,6 +85,7 @@ bool congestion_agreed(const struct config *config, uint64_t mbps, const struct 
 			.rate_bps = mbps * MBPS,
 			.min_rate_bps = paced ? RTE_MIN(config->dcqcn.min_mbps, mbps) * MBPS : 0,
 			.dcqcn = dcqcn,
+			.model = c->controller.kind == CC_LEARNED ? &c->model : NULL,
 		};
 		if (cc_config_check(&cc[m]) != 0)
 			return false;

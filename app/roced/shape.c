@@ -121,6 +121,7 @@ static void put_one(struct worker *worker, struct shape *shape, struct rte_mbuf 
 		rte_pktmbuf_free(m);
 		return;
 	}
+	channels_tag(&shape->config.classes[class], frame, m->data_len);
 	switch (qos_egress_put(shape->egress, class, m)) {
 	case QOS_PUT_QUEUED:
 		break;

@@ -36,9 +36,23 @@ static bool link_ok(const struct fabric_link_config *link)
 	return link->rate_mbps != 0 && link->rate_mbps <= MAX_RATE_MBPS && link->delay_ns <= MAX_DELAY_NS;
 }
 
+static bool red_ok(const struct qos_red *red)
+{
+	return red->min_bytes <= red->max_bytes && red->max_permille <= PERMILLE;
+}
+
+static bool switch_ok(const struct fabric_switch_config *sw)
+{
+	for (uint32_t p = 0; p < FABRIC_PRIORITIES; p++) {
+		if ((sw->own_ecn & 1u << p) != 0 && !red_ok(&sw->class_ecn[p]))
+			return false;
+	}
+	return red_ok(&sw->ecn) && sw->pfc_xon_bytes <= sw->pfc_xoff_bytes &&
+		(sw->pfc_priorities == 0 || sw->pfc_xoff_bytes != 0);
+}
+
 bool fabric_config_ok(const struct fabric_config *config)
 {
-	const struct fabric_switch_config *sw = &config->sw;
 	uint64_t leaves = (uint64_t)config->pods * config->leaves;
 
 	if (config->pods == 0 || config->leaves == 0 || config->hosts_per_leaf == 0)
@@ -54,8 +68,7 @@ bool fabric_config_ok(const struct fabric_config *config)
 		return false;
 	if (!link_ok(&config->host_link) || !link_ok(&config->leaf_link) || !link_ok(&config->core_link))
 		return false;
-	return sw->ecn.min_bytes <= sw->ecn.max_bytes && sw->ecn.max_permille <= PERMILLE &&
-		sw->pfc_xon_bytes <= sw->pfc_xoff_bytes && (sw->pfc_priorities == 0 || sw->pfc_xoff_bytes != 0);
+	return switch_ok(&config->sw);
 }
 
 int fabric_create(const struct fabric_config *config, const struct fabric_ops *ops, void *env, uint64_t now_ns,

@@ -35,7 +35,9 @@ struct fabric_link_config {
 struct fabric_switch_config {
 	uint64_t buffer_bytes;   /* shared by all queues; 0: endless */
 	uint64_t queue_bytes;    /* most of one port; 0: only the buffer counts */
-	struct qos_red ecn;      /* marking, by the length of an egress queue */
+	struct qos_red ecn;      /* marking, by what an egress port holds of all priorities */
+	uint8_t own_ecn;         /* bit p: priority p is marked by class_ecn[p] and by what is queued of it alone */
+	struct qos_red class_ecn[FABRIC_PRIORITIES];
 	uint8_t pfc_priorities;  /* bit p: priority p is lossless (IEEE 802.1Qbb) */
 	uint64_t pfc_xoff_bytes; /* of one ingress port and priority: pause its sender */
 	uint64_t pfc_xon_bytes;  /* resume */

@@ -51,7 +51,8 @@ struct fabric_port {
 	uint8_t paused;               /* the same, or the link's fault does */
 	uint8_t pause_sent;           /* bit p: of the peer's priority p */
 	struct fabric_queue queue[FABRIC_PRIORITIES];
-	uint64_t queued_bytes;
+	uint64_t queued_bytes;        /* of all priorities */
+	uint64_t class_bytes[FABRIC_PRIORITIES];
 	uint64_t ingress_bytes[FABRIC_PRIORITIES]; /* buffered in the node that came in here, PFC priorities only */
 	uint64_t paused_since_ps[FABRIC_PRIORITIES];
 	struct fabric_port_stats stats;

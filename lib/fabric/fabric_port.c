@@ -22,6 +22,7 @@ static struct fabric_carried *dequeue(struct fabric_port *port)
 			continue;
 		STAILQ_REMOVE_HEAD(&port->queue[p], link);
 		port->queued_bytes -= carried->packet.bytes;
+		port->class_bytes[p] -= carried->packet.bytes;
 		return carried;
 	}
 	return NULL;
@@ -117,6 +118,7 @@ void fabric_port_put(struct fabric_port *port, struct fabric_carried *carried, u
 		fabric_depth_note(port->fabric, port->queued_bytes);
 	STAILQ_INSERT_TAIL(&port->queue[carried->packet.priority], carried, link);
 	port->queued_bytes += carried->packet.bytes;
+	port->class_bytes[carried->packet.priority] += carried->packet.bytes;
 	if (port->stats.max_queue_bytes < port->queued_bytes)
 		port->stats.max_queue_bytes = port->queued_bytes;
 	fabric_port_kick(port, now_ps);

@@ -11,10 +11,18 @@ static bool has_room(const struct fabric_node *node, const struct fabric_port *p
 	return sw->queue_bytes == 0 || port->queued_bytes + bytes <= sw->queue_bytes;
 }
 
+static uint32_t mark_ppm(const struct fabric_port *port, uint8_t priority)
+{
+	const struct fabric_switch_config *sw = &port->fabric->config.sw;
+
+	if ((sw->own_ecn & 1u << priority) != 0)
+		return qos_red_ppm(&sw->class_ecn[priority], port->class_bytes[priority]);
+	return qos_red_ppm(&sw->ecn, port->queued_bytes);
+}
+
 static void mark(struct fabric_port *port, struct fabric_packet *packet)
 {
-	if (!packet->ect || packet->ce ||
-		!fabric_chance(port->fabric, qos_red_ppm(&port->fabric->config.sw.ecn, port->queued_bytes)))
+	if (!packet->ect || packet->ce || !fabric_chance(port->fabric, mark_ppm(port, packet->priority)))
 		return;
 	packet->ce = true;
 	port->stats.marked++;

@@ -23,6 +23,8 @@ struct qos_red {
 
 struct qos_class {
 	uint8_t priority;          /* PFC */
+	bool tags;                 /* its frames with a VLAN tag are sent with this priority code point */
+	uint8_t pcp;
 	bool strict;               /* before all classes that are not, and before strict ones with a greater number */
 	uint16_t weight;           /* part of what strict classes and guarantees leave, 1 to 1000 */
 	uint64_t guaranteed_bps;   /* it has this before all others; 0: none */

@@ -17,6 +17,8 @@ need ss ib_write_bw ib_read_bw python3 tshark
 wire_direct 4200
 
 plain="multipath = false;"
+tag=                       # more keys of the devices
+device=$(af_packet_device port)
 training='name = "training"; dscp = [ 26 ]; priority = 3;'
 
 # daemons 'MORE of A' ['PORT_KEYS of A' ['MORE of B' ['PORT_KEYS of B']]]: B has no channels, unless it is told
@@ -24,8 +26,8 @@ daemons() {
 	roced_stop A >"$tmp_dir/stop.log"
 	roced_stop B >>"$tmp_dir/stop.log"
 	if grep FAIL "$tmp_dir/stop.log"; then failed=$((failed + 1)); fi
-	DEVICE_KEYS=$plain MORE=$1 PORT_KEYS=${2:-} roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" &&
-		DEVICE_KEYS=$plain MORE=${3:-} PORT_KEYS=${4:-} roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" || finish
+	DEVICE_KEYS="$plain $tag" MORE=$1 PORT_KEYS=${2:-} roced_start A "$device" 4096 4200 "$A4/24" &&
+		DEVICE_KEYS="$plain $tag" MORE=${3:-} PORT_KEYS=${4:-} roced_start B "$device" 4096 4200 "$B4/24" || finish
 }
 
 # flow NAME PORT OPTIONS...: starts ib_write_bw from A to B; the client's log is $tmp_dir/NAME.log, its pid in flow_pid
@@ -245,6 +247,14 @@ other_priority_is_not_paused() {
 }
 check "for others no pause is asked for" other_priority_is_not_paused
 
+# What one worker receives for another waits in the ring between them as well.
+device=${device/qpairs=1/qpairs=2} WORKERS='{ lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); },
+	{ lcore = 2; cpus = "0-1"; rx = ( { port = "p0"; queue = 1; } ); }' CONTROL_KEYS="telemetry = true;" \
+	daemons "$pause_channels pfc = { detect_ms = 0; };" "pfc = [ 0, 3 ]; rate_mbps = 2000;" "$pause_channels" \
+	"pfc_send = [ 3 ]; rx_descriptors = 256; rate_mbps = 2000;"
+check "so does one with two workers" pauses_are_asked_for
+check "which all let go again, and nothing is lost" nothing_lost
+
 # ------------------------------------------------------------------ marks and notifications
 
 marks="channels = ( { name = \"bulk\"; }, { $training ecn_min_kbytes = 20; ecn_max_kbytes = 100; } );"
@@ -278,6 +288,41 @@ not_capable_is_not_marked() {
 	[ "$before" -eq "$after" ]
 }
 check "packets that may not be marked are not" not_capable_is_not_marked
+
+# ------------------------------------------------------------------ priority code points
+
+# The bulk channel leaves the device's, 1; data and notifications have those of their channels.
+tag="vlan = 42; priority = 1;"
+daemons "channels = ( { name = \"bulk\"; }, { $training send_pcp = 3; ecn_min_kbytes = 20; ecn_max_kbytes = 100; } );" "rate_mbps = 200;" \
+	"channels = ( { name = \"bulk\"; }, { name = \"notice\"; dscp = [ 48 ]; send_pcp = 6; } ); congestion = { cnp_gap_us = 1000; cnp_dscp = 48; };"
+
+# Each side sees what it receives; what it sends need not pass where one can look.
+# tagged PCP DSCP SIDE: frames with both that came from that side
+tagged() {
+	tshark -r "$tmp_dir/from-$3.pcapng" -Y "vlan.id == 42 && vlan.priority == $1 && ip.dsfield.dscp == $2 && udp.port == 4791" |
+		grep -c "$([ "$3" = A ] && echo "$A4 .* $B4" || echo "$B4 .* $A4")"
+}
+# watch_from SIDE: captures at the other one
+watch_from() {
+	ip netns exec "$(ns "$([ "$1" = A ] && echo B || echo A)")" timeout 20 tshark -i port -a duration:6 -s 200 \
+		-w "$tmp_dir/from-$1.pcapng" >"$tmp_dir/tshark-$1.log" 2>&1 &
+}
+tags_tell_the_channel() {
+	local frames n a b
+	watch_from A
+	a=$!
+	watch_from B
+	b=$!
+	sleep 2
+	flow training 18515 --tclass=$CAPABLE -D 1 -q 2 && wait "$flow_pid" || return 1
+	flow bulk 18516 --tclass=$BULK -n 200 && wait "$flow_pid" || return 1
+	wait $a $b
+	frames="$(tagged 3 26 A) $(tagged 1 0 A) $(tagged 6 48 B) $(tagged 1 26 B)"
+	echo "training, bulk, notifications, acknowledgements: $frames"
+	for n in $frames; do [ "$n" -gt 10 ] || return 1; done
+	[ "$(tagged 1 26 A)" -eq 0 ] && [ "$(tagged 3 0 A)" -eq 0 ] && [ "$(tagged 1 48 B)" -eq 0 ]
+}
+check "tags tell the channel, of data and of notifications" tags_tell_the_channel
 
 roced_stop A
 roced_stop B

@@ -93,26 +93,49 @@ roced_stop A
 roced_stop B
 fabric_stop
 
+# ------------------------------------------------------------------ a class with thresholds of its own
+
+# Of DSCP 26, which is priority 3 here, nothing is marked whatever it queues; DSCP 10, priority 1, is.
+fabric_config "host_mbps = 1000; leaf_mbps = 100; buffer_bytes = 8388608; ecn_min_bytes = 50000; ecn_max_bytes = 200000;
+	classes = ( { priority = 3; ecn_min_bytes = 0; ecn_max_bytes = 0; } );" "trust_dscp = true;" >"$tmp_dir/fabric.conf"
+fabric_start "$tmp_dir/fabric.conf" || finish
+daemons "follow_cnps = false;"
+# marks_of TCLASS: sets marked, of the packets that come to B meanwhile
+marks_of() {
+	local before
+	before=$(counter B marked)
+	perftest "traffic class $1" 60 ib_write_bw $V4 -D 3 -t 16 -u 18 --tclass "$1"
+	marked=$(($(counter B marked) - before))
+}
+marks_of $((10 << 2 | 2))
+check "a class is marked by the thresholds of all ($marked)" [ "$marked" -gt 100 ]
+marks_of $CAPABLE
+check "a class with its own is marked by these: never ($marked)" [ "$marked" -eq 0 ]
+roced_stop A
+roced_stop B
+fabric_stop
+
 # ------------------------------------------------------------------ a controller between daemons that agree
 
 fabric_config "host_mbps = 1000; leaf_mbps = 100; buffer_bytes = 8388608; ecn_min_bytes = 5000; ecn_max_bytes = 40000" \
 	>"$tmp_dir/fabric.conf"
 fabric_start "$tmp_dir/fabric.conf" || finish
-# controlled [PORT_KEYS]: a program's turn at a shared CPU is part of the round trip here
+# controlled NAME [KEYS]: a program's turn at a shared CPU is part of the round trip here
 controlled() {
 	local n addr
 	for n in A B; do
 		[ $n = A ] && addr=$A4 || addr=$B4
-		CONTROL_KEYS="telemetry = true;" PORT_KEYS=${1:-} \
-			MORE="multipath = { peers = [ \"10.77.0.0/24\" ]; }; congestion = { controller = \"predictive\"; base_rtt_us = 2000; };" \
+		CONTROL_KEYS="telemetry = true;" PORT_KEYS="rate_mbps = 1000;" \
+			MORE="multipath = { peers = [ \"10.77.0.0/24\" ]; }; congestion = { controller = \"$1\"; ${2:-} base_rtt_us = 2000; };" \
 			roced_start $n "$(af_packet_device port)" 4096 4200 "$addr/24" || finish
 	done
 }
-controlled "rate_mbps = 1000;"
+controlled predictive
 
 paths_of_A() {
 	"$build_dir/app/rocectl/rocectl" paths --socket "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" "$@"
 }
+# told_of_controller NAME
 told_of_controller() {
 	local mbps
 	spawn_in B 40 "$tmp_dir/server.log" ib_write_bw -d roced0 -x $V4 -F -D 6 -q 4 -t 16 -u 18
@@ -121,17 +144,22 @@ told_of_controller() {
 	sleep 3
 	paths_of_A >"$tmp_dir/paths" || return 1
 	grep 'congestion control' "$tmp_dir/paths"
-	[ "$(grep -cE '^   congestion control predictive, window [1-9][0-9]* bytes, (no pace|pace [0-9.]+ Mb/s)$' "$tmp_dir/paths")" -eq 4 ] ||
+	[ "$(grep -cE '^   congestion control '"$1"', window [1-9][0-9]* bytes, (no pace|pace [0-9.]+ Mb/s)$' "$tmp_dir/paths")" -eq 4 ] ||
 		return 1
 	wait "$spawned_pid" || { cat "$tmp_dir"/client.log*; return 1; }
 	mbps=$(awk '$1 == 65536 {print int($4 * 8 * 1.048576)}' "$tmp_dir/client.log")
 	echo "$mbps Mb/s, $(counter B marked) of $(counter B rx_pkts) packets marked"
 	[ "$mbps" -gt 40 ]
 }
-check "ib_write_bw under predictive, its windows told" told_of_controller
+check "ib_write_bw under predictive, its windows told" told_of_controller predictive
 check "packets are marked" [ "$(counter B marked)" -gt 0 ]
 check "nobody is notified, for acknowledgements tell of marks" [ "$(counter A cnps_received)" -eq 0 ]
 verify "every byte under predictive" 60 $V4 4096 -q 4 -s 262144
+roced_stop A
+roced_stop B
+controlled learned "model = \"$repo_dir/config/cc/learned.model\";"
+check "ib_write_bw under learned, its windows told" told_of_controller learned
+verify "every byte under learned" 60 $V4 4096 -q 4 -s 262144
 roced_stop A
 roced_stop B
 fabric_stop

@@ -232,6 +232,55 @@ static void test_marking(void **state)
 	stop(w);
 }
 
+/* Three at full rate into one: two of priority 3 and one of priority 5. Each is marked by thresholds of its own and by its
+ * own queue. The higher one is sent first, so it never waits for more than the packet on the wire. */
+static void test_marking_of_classes(void **state)
+{
+	struct fabric_packet packet = {.dst = 0, .bytes = 1000, .ect = true};
+	uint32_t marked[FABRIC_PRIORITIES] = {0};
+	struct fabric_config config;
+	struct world *w;
+
+	(void)state;
+	small(&config);
+	config.sw.ecn = (struct qos_red){1, 1, 1000};
+	config.sw.own_ecn = 1u << 3 | 1u << 5;
+	config.sw.class_ecn[3] = (struct qos_red){20000, 20000, 1000};
+	config.sw.class_ecn[5] = (struct qos_red){5000, 5000, 1000};
+	w = start(&config);
+	for (uint32_t i = 0; i < 300; i++) {
+		packet.src = i % 3 + 1;
+		packet.priority = packet.src == 1 ? 5 : 3;
+		assert_int_equal(fabric_send(w->fabric, &packet, 0), 0);
+	}
+	run(w, 10 * MS_NS);
+	assert_int_equal(w->n_seen, 300);
+	for (uint32_t i = 0; i < 300; i++)
+		marked[w->seen[i].packet.priority] += w->seen[i].packet.ce;
+	assert_int_equal(marked[5], 0);
+	/* Of 200 the queue holds about 20 when marking begins. */
+	assert_in_range(marked[3], 150, 190);
+	stop(w);
+
+	/* Priorities without thresholds of their own go by the whole queue, as before. */
+	config.sw.own_ecn = 1u << 3;
+	w = start(&config);
+	for (uint32_t i = 0; i < 300; i++) {
+		packet.src = i % 3 + 1;
+		packet.priority = packet.src == 1 ? 5 : 3;
+		assert_int_equal(fabric_send(w->fabric, &packet, 0), 0);
+	}
+	run(w, 10 * MS_NS);
+	marked[5] = 0;
+	for (uint32_t i = 0; i < 300; i++)
+		marked[w->seen[i].packet.priority] += w->seen[i].packet.ce;
+	/* All but those that come before the others, whose way is longer. */
+	assert_in_range(marked[5], 60, 90);
+	stop(w);
+	config.sw.class_ecn[3].min_bytes = 20001;
+	assert_false(fabric_config_ok(&config));
+}
+
 static void incast(struct world *w, uint32_t packets)
 {
 	for (uint32_t i = 0; i < packets; i++) {
@@ -640,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_ecmp),
 		cmocka_unit_test(test_three_tiers),
 		cmocka_unit_test(test_marking),
+		cmocka_unit_test(test_marking_of_classes),
 		cmocka_unit_test(test_queue_lengths),
 		cmocka_unit_test(test_not_ect),
 		cmocka_unit_test(test_buffer_overflows),

@@ -91,10 +91,13 @@ static void every_controller_fits(void **state)
 
 	(void)state;
 	(void)congestion_init(&config, 0, &plain, &dcqcn);
-	for (int kind = CC_NONE; kind <= CC_PREDICTIVE; kind++) {
+	config.congestion.model = (struct cc_model){.share_percent = 100, .n_trees = 1, .trees = {{.depth = 1}}};
+	config.congestion.model.trees[0].split[0] = CC_SPLIT(CC_F_DELAY, CC_MODEL_ONE);
+	for (int kind = CC_NONE; kind <= CC_LEARNED; kind++) {
 		config.congestion.controller.kind = (enum cc_kind)kind;
 		assert_true(congestion_agreed(&config, 1000, &dcqcn, cc));
 		assert_ptr_equal(cc[0].dcqcn, &dcqcn);
+		assert_true((cc[0].model != NULL) == (kind == CC_LEARNED));
 	}
 }
 
