@@ -7,6 +7,7 @@
 
 #define MBPS          ((uint64_t)1000000)
 #define KBYTE         1000u
+#define NS_PER_US     1000u
 #define ETH_OVERHEAD  18u  /* header and one VLAN tag */
 #define ETH_BYTES     14u
 #define VLAN_BYTES    4u
@@ -60,6 +61,7 @@ bool channels_init(const struct config *config, const struct config_port *port, 
 	qos->trust_pcp = port->trust_pcp;
 	qos->rate_bps = part(port->rate_mbps, n_workers);
 	qos->packet_bytes = port->mtu + ETH_OVERHEAD;
+	qos->burst_ns = config->burst_us * NS_PER_US;
 	qos->n_classes = 1;
 	qos->classes[0] = (struct qos_class){.weight = 1, .queue_bytes = DEFAULT_QUEUE};
 	for (uint8_t c = 0; c < config->n_channels; c++) {

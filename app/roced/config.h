@@ -195,6 +195,7 @@ struct config {
 	struct config_dcqcn dcqcn;
 	struct config_pfc pfc;
 	struct vd_limits limits;
+	uint32_t burst_us;
 	struct vd_user_limits user_limits;
 	char files[CONFIG_MAX_FILES][CONFIG_TEXT_BYTES]; /* names the config_at point to */
 };

@@ -277,6 +277,8 @@ const struct config_key config_keys[] = {
 		"what a queue pair sends at most; 0: no limit"},
 	{"limits.client_mbps", CONFIG_UINT, LIMIT(client_mbps), 0, 1600000, "0", "Mb/s",
 		"and all of a context together"},
+	{"limits.burst_us", CONFIG_UINT, F(config, burst_us), 8, 10000, "8", "us",
+		"of any rate, channels' and ports' too: what may be sent at once, and is made up for when a CPU was away: see channels.md"},
 	{"limits.shm_bytes", CONFIG_UINT, LIMIT(shm_bytes), 1048576, 1ull << 40, "1073741824", "bytes",
 		"address space of a context's queues; memory is taken only as they are made"},
 	{"limits.mapped_bytes", CONFIG_UINT, LIMIT(mapped_bytes), 4096, 1ull << 46, "17179869184", "bytes",

@@ -341,6 +341,7 @@ static int make_tp(struct worker *worker)
 			.peer_gap_ns = (uint64_t)worker->roced->config.congestion.cnp_peer_gap_us * 1000,
 			.tos = (uint8_t)(worker->roced->config.congestion.cnp_dscp << 2),
 		},
+		.burst_ns = worker->roced->config.burst_us * 1000,
 		.seed = worker->roced->seed + worker->index,
 	};
 	struct tp_ops ops = {

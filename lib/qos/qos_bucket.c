@@ -6,7 +6,6 @@
 #define NS_PER_S      1000000000u
 #define BITS          8u
 #define BURST_PACKETS 2u
-#define BURST_NS      8000u
 
 void qos_bucket_set(struct qos_bucket *b, uint64_t rate_bps, uint32_t burst_bytes)
 {
@@ -26,11 +25,12 @@ void qos_bucket_init(struct qos_bucket *b, uint64_t rate_bps, uint32_t burst_byt
 	qos_bucket_set(b, rate_bps, burst_bytes);
 }
 
-uint32_t qos_burst_bytes(uint64_t rate_bps, uint32_t packet_bytes)
+uint32_t qos_burst_bytes(uint64_t rate_bps, uint32_t packet_bytes, uint32_t burst_ns)
 {
-	uint64_t bytes = (uint64_t)((unsigned __int128)rate_bps * BURST_NS / BITS / NS_PER_S);
+	uint64_t ns = burst_ns != 0 ? burst_ns : QOS_BURST_NS;
+	uint64_t bytes = (uint64_t)((unsigned __int128)rate_bps * ns / BITS / NS_PER_S) + BURST_PACKETS * packet_bytes;
 
-	return (uint32_t)bytes + BURST_PACKETS * packet_bytes;
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
 uint32_t qos_bucket_bytes(const struct qos_bucket *b, uint64_t now_ns)

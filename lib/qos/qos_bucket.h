@@ -58,9 +58,11 @@ static inline void qos_bucket_take(struct qos_bucket *b, uint32_t bytes, uint64_
 	b->fraction = (uint32_t)(cost & ((1u << QOS_FRACTION_BITS) - 1));
 }
 
-/* The burst for users that come every few microseconds, or by the timing wheel, whose slots of 4 us may be one late: what
- * 8 us carry, and two packets. */
-uint32_t qos_burst_bytes(uint64_t rate_bps, uint32_t packet_bytes);
+#define QOS_BURST_NS 8000u
+
+/* What burst_ns carry, and two packets. 0: QOS_BURST_NS, for users that come every few microseconds, or by the timing wheel,
+ * whose slots of 4 us may be one late. Whoever comes later than burst_ns stays below the rate. */
+uint32_t qos_burst_bytes(uint64_t rate_bps, uint32_t packet_bytes, uint32_t burst_ns);
 
 /* How many bytes may be sent at once, one packet beyond them too; UINT32_MAX: no limit. */
 uint32_t qos_bucket_bytes(const struct qos_bucket *b, uint64_t now_ns);

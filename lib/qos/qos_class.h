@@ -40,6 +40,7 @@ struct qos_config {
 	uint8_t class_of_pcp[QOS_PRIORITIES];
 	uint64_t rate_bps;         /* of all classes together; 0: what the port takes */
 	uint32_t packet_bytes;     /* the largest packet, 64 to 65,535 */
+	uint32_t burst_ns;         /* of all rates: see qos_burst_bytes() */
 	struct qos_class classes[QOS_MAX_CLASSES];
 };
 

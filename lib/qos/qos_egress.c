@@ -28,7 +28,7 @@ struct qos_egress {
 
 static void set_rate(struct qos_bucket *b, const struct qos_config *config, uint64_t rate_bps)
 {
-	qos_bucket_init(b, rate_bps, qos_burst_bytes(rate_bps, config->packet_bytes));
+	qos_bucket_init(b, rate_bps, qos_burst_bytes(rate_bps, config->packet_bytes, config->burst_ns));
 }
 
 struct qos_egress *qos_egress_create(const struct qos_config *config, uint32_t packets, uint64_t seed)

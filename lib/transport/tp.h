@@ -112,6 +112,7 @@ struct tp_config {
 	 * asked again from another one. */
 	bool move_on_timeout;
 	struct tp_cnp_config cnp;
+	uint32_t burst_ns;        /* what paces and shapers make up for: see qos_burst_bytes() */
 	/* The reaction point of connected queue pairs without TP_EXT_SACK: checked, of kind CC_DCQCN, since they hear of
 	 * congestion by notifications alone, and there as long as the endpoint. It sets a pace; their windows are as without.
 	 * NULL: none. */

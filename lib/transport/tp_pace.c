@@ -57,7 +57,7 @@ int tp_shaper_create(struct tp *tp, uint64_t rate_bps, struct tp_shaper **out)
 
 void tp_shaper_set(struct tp *tp, struct tp_shaper *s, uint64_t rate_bps)
 {
-	qos_bucket_set(&s->bucket, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(TP_MAX_MTU)));
+	qos_bucket_set(&s->bucket, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(TP_MAX_MTU), tp->config.burst_ns));
 	/* Those that wait find out what the new rate says. */
 	if (!TAILQ_EMPTY(&s->waiting))
 		base_timer_start(&tp->wheel, &s->timer, tp->now_ns);
@@ -164,7 +164,7 @@ static void apply_rate(struct tp_qp *qp, uint64_t rate_bps)
 	if (rate_bps == qp->pace.rate_bps || qp->mtu == 0)
 		return;
 	qp->pace.rate_bps = rate_bps;
-	qos_bucket_set(b, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(qp->mtu)));
+	qos_bucket_set(b, rate_bps, qos_burst_bytes(rate_bps, packet_bytes(qp->mtu), qp->tp->config.burst_ns));
 	if (b->even_ns > now_ns && before != 0 && b->byte_cost != 0)
 		b->even_ns = now_ns + (uint64_t)((unsigned __int128)(b->even_ns - now_ns) * b->byte_cost / before);
 }

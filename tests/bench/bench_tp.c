@@ -224,11 +224,11 @@ static void make_bufs(struct world *w)
 	}
 }
 
-static void make_end(struct world *w, uint32_t i)
+static void make_end(struct world *w, uint32_t i, uint32_t burst_ns)
 {
 	struct end *e = &w->end[i];
 	struct tp_config config = {
-		.max_qps = 4, .max_mrs = 4, .qpn_base = 0x100 << i, .seed = 1 + i};
+		.max_qps = 4, .max_mrs = 4, .qpn_base = 0x100 << i, .burst_ns = burst_ns, .seed = 1 + i};
 	struct tp_mr_attr mr = {.pd = PD,
 		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE,
 		.iova = IOVA,
@@ -303,7 +303,7 @@ static void connect_end(struct world *w, uint32_t i)
 	}
 }
 
-static struct world *make_world(uint32_t msg_bytes, bool by_syscall, uint32_t ext)
+static struct world *make_world(uint32_t msg_bytes, bool by_syscall, uint32_t ext, uint32_t burst_ns)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -317,8 +317,8 @@ static struct world *make_world(uint32_t msg_bytes, bool by_syscall, uint32_t ex
 	if (w->mem_fd < 0)
 		die("cannot open /proc/self/mem");
 	make_bufs(w);
-	make_end(w, 0);
-	make_end(w, 1);
+	make_end(w, 0, burst_ns);
+	make_end(w, 1, burst_ns);
 	connect_end(w, 0);
 	connect_end(w, 1);
 	return w;
@@ -427,7 +427,7 @@ static double median(const struct round *r, uint32_t n, size_t offset)
 
 static void run(const struct options *o, const char *name, uint32_t msg_bytes, bool by_syscall, uint32_t ext)
 {
-	struct world *w = make_world(msg_bytes, by_syscall, ext);
+	struct world *w = make_world(msg_bytes, by_syscall, ext, 0);
 	struct round rounds[MAX_ROUNDS];
 	double requester, responder, base;
 
@@ -457,10 +457,10 @@ static void run(const struct options *o, const char *name, uint32_t msg_bytes, b
  * a worker; the link is as fast as both ends are. A pace makes up for no more than its burst, so what the machine takes
  * the thread away for longer than that is missing, and told.
  */
-static void run_rate(const char *name, uint64_t rate_bps)
+static void run_rate(const char *name, uint64_t rate_bps, uint32_t burst_ns)
 {
 	const uint64_t lasts_ns = rate_bps < 100000000 ? 2000000000 : 500000000;
-	struct world *w = make_world(4096, false, 0);
+	struct world *w = make_world(4096, false, 0, burst_ns);
 	struct end *a = &w->end[0], *b = &w->end[1];
 	uint64_t began_ns, bytes, last_ns, away_ns = 0;
 
@@ -527,8 +527,10 @@ int main(int argc, char **argv)
 	run(&o, "write_8b_merged", 8, false, TP_EXT_SACK | TP_EXT_MERGE);
 	run(&o, "write_256b_sack", 256, false, TP_EXT_SACK);
 	run(&o, "write_256b_merged", 256, false, TP_EXT_SACK | TP_EXT_MERGE);
-	run_rate("10m", 10000000);
-	run_rate("1g", 1000000000);
-	run_rate("10g", 10000000000);
+	run_rate("10m", 10000000, 0);
+	run_rate("1g", 1000000000, 0);
+	run_rate("10g", 10000000000, 0);
+	run_rate("10g_burst_1ms", 10000000000, 1000000);
+	run_rate("10g_burst_4ms", 10000000000, 4000000);
 	return 0;
 }

@@ -85,6 +85,33 @@ static void rates_are_kept(void **state)
 	sent_in(400000000000);
 }
 
+/* Part of 10 Gb/s, in thousandths, that one sends who comes every 500 us only. */
+static uint64_t late_part(uint32_t burst_ns)
+{
+	const uint64_t rate_bps = 10000000000;
+	struct qos_bucket b;
+	uint64_t sent = 0;
+
+	qos_bucket_init(&b, rate_bps, qos_burst_bytes(rate_bps, PACKET, burst_ns));
+	for (uint64_t now_ns = 0; now_ns < SECOND_NS; now_ns += 500000) {
+		while (qos_bucket_ready(&b, now_ns)) {
+			qos_bucket_take(&b, PACKET, now_ns);
+			sent += PACKET;
+		}
+	}
+	return sent * 8000 / rate_bps;
+}
+
+static void a_longer_burst_makes_up_for_a_longer_absence(void **state)
+{
+	(void)state;
+	assert_int_equal(qos_burst_bytes(1000000000, PACKET, 0), 1000 + 2 * PACKET);
+	assert_int_equal(qos_burst_bytes(1000000000, PACKET, 1000000), 125000 + 2 * PACKET);
+	assert_int_equal(qos_burst_bytes(QOS_MAX_RATE_BPS, 65535, UINT32_MAX), UINT32_MAX);
+	assert_in_range(late_part(0), 20, 60);
+	assert_in_range(late_part(1000000), 999, 1003);
+}
+
 static void another_rate_counts_from_then_on(void **state)
 {
 	struct qos_bucket b;
@@ -118,6 +145,7 @@ int main(void)
 		cmocka_unit_test(without_a_rate_nothing_waits),
 		cmocka_unit_test(times_are_those_of_the_rate),
 		cmocka_unit_test(a_pause_saves_no_more_than_the_burst),
+		cmocka_unit_test(a_longer_burst_makes_up_for_a_longer_absence),
 		cmocka_unit_test(rates_are_kept),
 		cmocka_unit_test(another_rate_counts_from_then_on),
 		cmocka_unit_test(rates_out_of_range_are_brought_into_it),
