@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernel for AVX2 with VAES and VPCLMULQDQ: two blocks a vector. */
+#include <rte_cpuflags.h>
+
+#define SIMD_BITS 256
+#include "simd_vec.h"
+
+static int runs(void)
+{
+	return rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) == 1 &&
+		rte_cpu_get_flag_enabled(RTE_CPUFLAG_AES) == 1 &&
+		rte_cpu_get_flag_enabled(RTE_CPUFLAG_VAES) == 1 &&
+		rte_cpu_get_flag_enabled(RTE_CPUFLAG_VPCLMULQDQ) == 1;
+}
+
+static void blocks(const struct crypt_key *key, uint8_t *to, unsigned int n)
+{
+	kernel_stream(key, to, n);
+}
+
+const struct simd_kernel simd_avx2 = {
+	.name = "avx2",
+	.runs = runs,
+	.prepare = prepare,
+	.seal = engine_seal,
+	.open = engine_open,
+	.blocks = blocks,
+};
