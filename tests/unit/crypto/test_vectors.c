@@ -154,15 +154,16 @@ static void ccm(struct vector *v)
 /* IEEE 1619: the tweak times x, least significant byte first; GB/T 17964 has it the other way round. */
 static void times_x(uint8_t tweak[16], bool gb)
 {
-	uint8_t carry = 0;
+	unsigned int carry = 0;
 
 	for (int i = 0; i < 16; i++) {
-		uint8_t next = gb ? (uint8_t)(tweak[i] << 7) : (uint8_t)(tweak[i] >> 7);
+		unsigned int byte = tweak[i];
 
-		tweak[i] = gb ? (uint8_t)(tweak[i] >> 1 | carry) : (uint8_t)(tweak[i] << 1 | carry);
-		carry = next;
+		tweak[i] = (uint8_t)(gb ? byte >> 1 | carry << 7 : byte << 1 | carry);
+		carry = gb ? byte & 1 : byte >> 7;
 	}
-	tweak[0] ^= gb ? (uint8_t)(carry != 0 ? 0xe1 : 0) : (uint8_t)(carry != 0 ? 0x87 : 0);
+	if (carry != 0)
+		tweak[0] ^= gb ? 0xe1 : 0x87;
 }
 
 static void xts(struct vector *v, const struct crypt_key *second, bool gb)
