@@ -256,6 +256,7 @@ static void imb_stop(struct sealer *s)
 #endif
 
 static struct sealer sealers[] = {
+	{"roced-avx512", simd_start, simd_seal, simd_stop, NULL, NULL},
 	{"roced-avx2", simd_start, simd_seal, simd_stop, NULL, NULL},
 	{"roced-sse", simd_start, simd_seal, simd_stop, NULL, NULL},
 	{"roced-portable", simd_start, simd_seal, simd_stop, NULL, NULL},

@@ -22,11 +22,12 @@ static const struct simd_kernel *const kernels[] = {
 #ifdef SIMD_X86
 	&simd_sse,
 	&simd_avx2,
+	&simd_avx512,
 #endif
 };
 #define N_KERNELS (sizeof(kernels) / sizeof(kernels[0]))
 
-static const char *const names[] = { "portable", "sse", "avx2" };
+static const char *const names[] = { "portable", "sse", "avx2", "avx512" };
 
 static size_t whole_pages(size_t bytes)
 {

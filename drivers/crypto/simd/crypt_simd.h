@@ -6,7 +6,7 @@
 
 /*
  * The ciphers of lib/crypt on the CPU's own instructions. Kernels, best last: "portable" (any CPU), "sse" (AES-NI, SSE4.1,
- * PCLMULQDQ), "avx2" (VAES and VPCLMULQDQ on 256 bits). None of them has a load, a branch or an address that depends on a key or a text. They know all suites.
+ * PCLMULQDQ), "avx2" (VAES and VPCLMULQDQ on 256 bits), "avx512" (the same on 512 bits, and GFNI). None of them has a load, a branch or an address that depends on a key or a text. They know all suites.
  */
 
 extern const struct crypt_cipher crypt_simd_cipher;

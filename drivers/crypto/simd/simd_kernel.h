@@ -84,12 +84,12 @@ struct simd_kernel {
 /* The kernel that a context of crypt_simd_new() uses. */
 const struct simd_kernel *crypt_simd_kernel_in(const void *ctx);
 
-extern const struct simd_kernel simd_portable, simd_sse, simd_avx2;
+extern const struct simd_kernel simd_portable, simd_sse, simd_avx2, simd_avx512;
 
 /* Fills @ghash from the hash key @h, constant time. */
 void simd_ghash_prepare(struct simd_ghash_key *ghash, const uint8_t h[16]);
 
-/* For the vector kernels: round keys of @key's suite, and @key->ghash. */
-void simd_vec_prepare(struct crypt_key *key, const uint8_t *raw);
+/* For the vector kernels: round keys of @key's suite, and @key->ghash. @gfni: of kernels whose S-box is GFNI's inversion. */
+void simd_vec_prepare(struct crypt_key *key, const uint8_t *raw, int gfni);
 
 #endif

@@ -62,9 +62,10 @@ static void spread(uint8_t to[16], uint32_t word)
 /*
  * Each word X_i of the state is kept as T X_i + k_i with k_{i+1} + k_{i+2} + k_{i+3} = T rk_i + (constant of the S-box), so
  * that the sum of three is the S-box's input without adding a key. What a round must add instead, k_i + k_{i+4} + (constant
- * behind the S-box), is known beforehand and is the key of AESENCLAST, taken back through the linear map behind it.
+ * behind the S-box), is known beforehand and is the key of AESENCLAST, taken back through the linear map behind it; with
+ * GFNI it is added as it is.
  */
-static void sm4_fold(struct simd_sm4_key *key, const uint32_t round_key[SIMD_SM4_ROUNDS])
+static void sm4_fold(struct simd_sm4_key *key, const uint32_t round_key[SIMD_SM4_ROUNDS], int gfni)
 {
 	static const uint8_t t[8] = { SM4_T_COLUMNS }, t_inverse[8] = { SM4_T_INVERSE_COLUMNS };
 	static const uint32_t circ_inverse[32] = { SM4_CIRC_INVERSE };
@@ -74,7 +75,10 @@ static void sm4_fold(struct simd_sm4_key *key, const uint32_t round_key[SIMD_SM4
 		k[i + 3] = map_bytes(t, __builtin_bswap32(round_key[i])) ^ SM4_IN * 0x01010101u ^ k[i + 1] ^ k[i + 2];
 	/* k_3 is free to be what the first round wants; the last words' keys are free too, and zero */
 	for (int i = 0; i < SIMD_SM4_ROUNDS; i++) {
-		spread(key->round[i], map_word(circ_inverse, k[i] ^ k[i + 4] ^ SM4_OUT * 0x01010101u));
+		const uint32_t add = k[i] ^ k[i + 4];
+
+		spread(key->round[i],
+			gfni ? add ^ SM4_GFNI_OUT * 0x01010101u : map_word(circ_inverse, add ^ SM4_OUT * 0x01010101u));
 	}
 	spread(key->in, k[3]);
 	for (int i = 0; i < 4; i++)
@@ -82,7 +86,7 @@ static void sm4_fold(struct simd_sm4_key *key, const uint32_t round_key[SIMD_SM4
 	explicit_bzero(k, sizeof(k));
 }
 
-static void sm4_prepare(struct crypt_key *key, const uint8_t *raw)
+static void sm4_prepare(struct crypt_key *key, const uint8_t *raw, int gfni)
 {
 	uint8_t blocks[16 * SIMD_BITS_SM4_BLOCKS] = { 0 };
 	uint32_t round_key[SIMD_SM4_ROUNDS];
@@ -92,7 +96,7 @@ static void sm4_prepare(struct crypt_key *key, const uint8_t *raw)
 	simd_bits_sm4(&bits, blocks);
 	simd_ghash_prepare(&key->ghash, blocks);
 	simd_sm4_expand(raw, round_key);
-	sm4_fold(&key->sm4, round_key);
+	sm4_fold(&key->sm4, round_key, gfni);
 	explicit_bzero(&bits, sizeof(bits));
 	explicit_bzero(blocks, sizeof(blocks));
 	explicit_bzero(round_key, sizeof(round_key));
@@ -112,10 +116,10 @@ static void aes_prepare(struct crypt_key *key, const uint8_t *raw)
 	explicit_bzero(blocks, sizeof(blocks));
 }
 
-void simd_vec_prepare(struct crypt_key *key, const uint8_t *raw)
+void simd_vec_prepare(struct crypt_key *key, const uint8_t *raw, int gfni)
 {
 	if (key->suite == CRYPT_SM4_GCM)
-		sm4_prepare(key, raw);
+		sm4_prepare(key, raw, gfni);
 	else
 		aes_prepare(key, raw);
 }

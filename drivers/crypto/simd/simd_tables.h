@@ -41,6 +41,13 @@
 	0xafd03899, 0x56b4f245, 0x10e146b4, 0xd5ad189f, 0x3a5493ac, 0xf3aa19c3, 0xa8f763e3, 0x08d3d9cc, \
 	0xd03899af, 0xb4f24556, 0xe146b410, 0xad189fd5, 0x5493ac3a, 0xaa19c3f3, 0xf763e3a8, 0xd3d9cc08
 
+/* The same with GFNI: inversion in GF(2)[x]/0x11b is part of the instruction. */
+#define SM4_GFNI_P 0x82481b3ebb775063ull
+#define SM4_GFNI_Q 0x5005aeba35de3ff8ull
+#define SM4_GFNI_T 0xabe7fc7f3650ad5dull
+#define SM4_GFNI_T_INVERSE 0x643e7fbbe7b6c756ull
+#define SM4_GFNI_OUT 0x6d
+
 #ifdef SIMD_BITSLICED
 
 /* The tower's y^2 = y + v */

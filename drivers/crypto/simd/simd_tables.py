@@ -179,6 +179,11 @@ def nibbles(name, m):
     return out
 
 
+def gfni(m):
+    """The matrix operand of gf2p8affineqb: byte 7 - r is the row of bit r."""
+    return sum(sum((m[c] >> r & 1) << c for c in range(8)) << 8 * (7 - r) for r in range(8))
+
+
 def header():
     best = min(sm4_by_aes(), key=lambda s: weight(s["p"], s["q"]))
     t, p, q = best["t"], best["p"], best["q"]
@@ -197,6 +202,13 @@ def header():
     out += "#define SM4_OUT 0x%02x\n" % app(t, app(add(best["left"], best["right"]), best["c2"]))
     rows = [", ".join("0x%08x" % c for c in inverse_columns[i:i + 8]) for i in range(0, 32, 8)]
     out += "/* columns of the inverse of circ(P+Q, P, P, Q) */\n#define SM4_CIRC_INVERSE \\\n\t%s\n" % ", \\\n\t".join(rows)
+    out += "\n/* The same with GFNI: inversion in GF(2)[x]/0x11b is part of the instruction. */\n"
+    b = AES_B
+    for name, m in (("SM4_GFNI_P", comp(p, b)), ("SM4_GFNI_Q", comp(q, b)), ("SM4_GFNI_T", t),
+                    ("SM4_GFNI_T_INVERSE", minv(t))):
+        out += "#define %s 0x%016xull\n" % (name, gfni(m))
+    # P and Q meet the constant of SubBytes: byte j gets (P+Q+P+P+Q) 0x63 = P 0x63
+    out += "#define SM4_GFNI_OUT 0x%02x\n" % (app(p, 0x63) ^ app(t, app(add(best["left"], best["right"]), best["c2"])))
     out += "\n#ifdef SIMD_BITSLICED\n\n"
     top, _, bottom = bitsliced(AES_POLY, [1 << i for i in range(8)], AES_B)
     out += "/* The tower's y^2 = y + v */\n#define BS_TOWER_V 0x%x\n\n" % V

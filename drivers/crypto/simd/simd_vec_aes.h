@@ -60,7 +60,10 @@ ALWAYS_INLINE void aes_counters(vec s[AES_VECS], vec *counter, vec nonce)
 
 ALWAYS_INLINE vec first_counters(uint32_t counter)
 {
-#if SIMD_BITS == 256
+#if SIMD_BITS == 512
+	return _mm512_set_epi32((int)(counter + 3), 0, 0, 0, (int)(counter + 2), 0, 0, 0, (int)(counter + 1), 0, 0, 0,
+		(int)counter, 0, 0, 0);
+#elif SIMD_BITS == 256
 	return _mm256_set_epi32((int)(counter + 1), 0, 0, 0, (int)counter, 0, 0, 0);
 #else
 	return _mm_set_epi32((int)counter, 0, 0, 0);

@@ -59,14 +59,6 @@ ALWAYS_INLINE void hash_vec(struct hash *hash, const struct crypt_key *key, vec 
 	hash_add(hash, a, load_vec(key->ghash.power[next]), load_vec(key->ghash.halves[next]));
 }
 
-ALWAYS_INLINE void hash_one(struct hash *hash, const struct crypt_key *key, __m128i block, unsigned int next)
-{
-	const __m128i a = _mm_xor_si128(_mm_shuffle_epi8(block, byte_swap()), hash->x);
-
-	hash->x = _mm_setzero_si128();
-	hash_add(hash, first_block(a), first_block(load128(key->ghash.power[next])), first_block(load128(key->ghash.halves[next])));
-}
-
 /* Where the powers of a run of at most SIMD_POWERS blocks begin. */
 ALWAYS_INLINE unsigned int hash_run(struct hash *hash, uint32_t blocks, int *alone)
 {
@@ -96,13 +88,14 @@ ALWAYS_INLINE void hash_part(struct hash *hash, const struct crypt_key *key, uin
 		if (stream != NULL)
 			store_vec(to + 16 * (size_t)i, out);
 	}
+	/* Blocks that are not there are zero, and so is their product with whatever is behind the last power. */
 	if (i < n) {
-		const __m128i in = load128(data + 16 * (size_t)i);
-		const __m128i out = stream != NULL ? _mm_xor_si128(in, load128(stream + 16 * (size_t)i)) : in;
+		const vec in = load_blocks(data + 16 * (size_t)i, n - i);
+		const vec out = stream != NULL ? V_XOR(in, load_blocks(stream + 16 * (size_t)i, n - i)) : in;
 
-		hash_one(hash, key, sealing ? out : in, next);
+		hash_vec(hash, key, sealing ? out : in, next);
 		if (stream != NULL)
-			_mm_storeu_si128((void *)(to + 16 * (size_t)i), out);
+			store_blocks(to + 16 * (size_t)i, out, n - i);
 	}
 	if (alone)
 		hash_reduce(hash);
@@ -127,7 +120,7 @@ ALWAYS_INLINE void hash_xor(struct hash *hash, const struct crypt_key *key, uint
 
 ALWAYS_INLINE void hash_finish(struct hash *hash, const struct crypt_key *key, const uint8_t *lengths, uint8_t *out)
 {
-	hash_one(hash, key, load128(lengths), SIMD_POWERS - 1);
+	hash_vec(hash, key, first_block(load128(lengths)), SIMD_POWERS - 1);
 	hash_reduce(hash);
 	_mm_storeu_si128((void *)out, _mm_shuffle_epi8(hash->x, byte_swap()));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SM4 in counter mode. The state is kept as words of four or eight blocks in the basis in which the S-box's first map is the
+ * SM4 in counter mode. The state is kept as words of four, eight or sixteen blocks in the basis in which the S-box's first map is the
  * identity; AESENCLAST inverts, and the second map with the linear transformation is circ(P+Q, P, P, Q): P and Q by look-ups
  * of half bytes in registers, the rotations together with taking ShiftRows back. Four sets of words fill the pipeline.
  */
@@ -13,6 +13,30 @@
 #define SM4_SET_BLOCKS (4 * VEC_BLOCKS)
 #define SM4_BATCH (SM4_SETS * SM4_SET_BLOCKS)
 
+#if SIMD_BITS == 512
+
+/* Linear maps of bytes are GFNI's matrices, and inversion in the field is a part of it. */
+typedef long long sm4_map;
+
+static const sm4_map sm4_t = (sm4_map)SM4_GFNI_T, sm4_t_inverse = (sm4_map)SM4_GFNI_T_INVERSE;
+
+ALWAYS_INLINE vec map_vec(vec v, sm4_map map)
+{
+	return V(gf2p8affine_epi64_epi8)(v, V(set1_epi64)(map), 0);
+}
+
+/* s[0] += L(S(s[1] + s[2] + s[3])), of one set. */
+ALWAYS_INLINE vec sm4_round(vec x, vec sum, vec k)
+{
+	const vec p = V(gf2p8affineinv_epi64_epi8)(sum, V(set1_epi64)((sm4_map)SM4_GFNI_P), 0);
+	const vec q = V(gf2p8affineinv_epi64_epi8)(sum, V(set1_epi64)((sm4_map)SM4_GFNI_Q), 0);
+
+	x = V_XOR3(x, p, q);
+	return V_XOR(V_XOR3(x, k, V(ror_epi32)(q, 24)), V_XOR(V(ror_epi32)(p, 8), V(ror_epi32)(p, 16)));
+}
+
+#else
+
 /* Byte k places further in the word, from where ShiftRows has put it: of column c, byte j. */
 #define FROM(c, j, k) 4 * (((c) - (((j) + (k)) & 3)) & 3) + (((j) + (k)) & 3)
 #define FROM_WORD(c, k) FROM(c, 0, k), FROM(c, 1, k), FROM(c, 2, k), FROM(c, 3, k)
@@ -20,11 +44,13 @@
 
 static const uint8_t sm4_from[4][16] = { FROM_ALL(0), FROM_ALL(1), FROM_ALL(2), FROM_ALL(3) };
 static const uint8_t sm4_p[2][16] = { { SM4_P_LOW }, { SM4_P_HIGH } }, sm4_q[2][16] = { { SM4_Q_LOW }, { SM4_Q_HIGH } };
+typedef const uint8_t (*sm4_map)[16];
+
 static const uint8_t sm4_t[2][16] = { { SM4_T_LOW }, { SM4_T_HIGH } };
 static const uint8_t sm4_t_inverse[2][16] = { { SM4_T_INVERSE_LOW }, { SM4_T_INVERSE_HIGH } };
 
 /* A linear map of bytes by its images of the halves. */
-ALWAYS_INLINE vec map_vec(vec v, const uint8_t halves[2][16])
+ALWAYS_INLINE vec map_vec(vec v, sm4_map halves)
 {
 	const vec mask = V(set1_epi8)(15);
 
@@ -47,6 +73,8 @@ ALWAYS_INLINE vec sm4_round(vec x, vec sum, vec k)
 	return V_XOR(x, V_XOR(u, v));
 }
 
+#endif
+
 ALWAYS_INLINE void sm4_rounds(const struct simd_sm4_key *key, vec s[SM4_SETS][4])
 {
 	for (int r = 0; r < SIMD_SM4_ROUNDS; r += 4) {
@@ -56,7 +84,7 @@ ALWAYS_INLINE void sm4_rounds(const struct simd_sm4_key *key, vec s[SM4_SETS][4]
 
 			UNROLL
 			for (int n = 0; n < SM4_SETS; n++)
-				s[n][i] = sm4_round(s[n][i], V_XOR(s[n][(i + 3) % 4], V_XOR(s[n][(i + 1) % 4], s[n][(i + 2) % 4])), k);
+				s[n][i] = sm4_round(s[n][i], V_XOR3(s[n][(i + 3) % 4], s[n][(i + 1) % 4], s[n][(i + 2) % 4]), k);
 		}
 	}
 }
@@ -114,7 +142,9 @@ ALWAYS_INLINE void sm4_stream(const struct crypt_key *key, uint8_t *blocks, unsi
 /* The counters of the blocks that the words of a set are of, in their order. */
 ALWAYS_INLINE vec sm4_first_counters(uint32_t counter)
 {
-#if SIMD_BITS == 256
+#if SIMD_BITS == 512
+	return _mm512_add_epi32(_mm512_set1_epi32((int)counter), _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
+#elif SIMD_BITS == 256
 	return _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_set_epi32(7, 5, 3, 1, 6, 4, 2, 0));
 #else
 	return _mm_add_epi32(_mm_set1_epi32((int)counter), _mm_set_epi32(3, 2, 1, 0));
