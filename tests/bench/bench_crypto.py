@@ -9,6 +9,7 @@ a DPDK crypto device that is run by the same CPU.
 """
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -38,7 +39,7 @@ def device(suite, driver):
     if not shutil.which(PERF) or suite == "sm4-gcm":
         return
     for burst in BURSTS:
-        args = [PERF, "--no-huge", "-m", "512", "--no-telemetry", "--in-memory", "-l", "0,1", "--vdev", driver, "--", "--ptest",
+        args = [PERF, "--no-huge", "-m", "512", "--no-telemetry", f"--file-prefix=bench{os.getpid()}", "-l", "0,1", "--vdev", driver, "--", "--ptest",
                 "throughput", "--devtype", driver, "--optype", "aead", "--aead-algo", "aes-gcm", "--aead-op", "encrypt",
                 "--aead-key-sz", "16" if suite == "aes-128-gcm" else "32", "--aead-iv-sz", "12", "--aead-aad-sz", "16",
                 "--digest-sz", "16", "--total-ops", "200000", "--burst-sz", str(burst), "--buffer-sz",

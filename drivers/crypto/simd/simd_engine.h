@@ -8,7 +8,7 @@
  *	kernel_bulk(key, h, nonce, counter, data, blocks, sealing)	key stream and GHASH of a run
  *	struct hash, hash_start(h, key, blocks of AAD, blocks of text and lengths, bulk), hash_blocks(h, key, data, n),
  *	hash_xor(h, key, data, stream, n, sealing)	both key stream by XOR and GHASH of the cipher text
- *	hash_finish(h, key, lengths, out)
+ *	hash_finish(h, key, bits of AAD, bits of text, out)
  *
  * The texts of a burst are laid out as pieces, first (lay_*): counter blocks of everything short go one behind the other
  * into the scratch memory and are ciphered at once; then the pieces are worked through (work_*). All the blocks E(J0) of a
@@ -252,10 +252,9 @@ static void wipe_text(const struct crypt_job *job)
 
 ALWAYS_INLINE int work_finish(struct work *work, const struct crypt_key *key, struct crypt_job *job, int sealing)
 {
-	const uint64_t lengths[2] = { __builtin_bswap64((uint64_t)job->aad_bytes * 8), __builtin_bswap64(work->text_bytes * 8) };
 	uint64_t tag[2], mask[2], given[2];
 
-	hash_finish(&work->hash, key, (const uint8_t *)lengths, (uint8_t *)tag);
+	hash_finish(&work->hash, key, (uint64_t)job->aad_bytes * 8, work->text_bytes * 8, (uint8_t *)tag);
 	memcpy(mask, work->mask, 16);
 	tag[0] ^= mask[0];
 	tag[1] ^= mask[1];

@@ -45,9 +45,11 @@ static void hash_xor(struct hash *hash, const struct crypt_key *key, uint8_t *da
 		hash_blocks(hash, key, data, n);
 }
 
-static void hash_finish(struct hash *hash, const struct crypt_key *key, const uint8_t *lengths, uint8_t *out)
+static void hash_finish(struct hash *hash, const struct crypt_key *key, uint64_t aad_bits, uint64_t text_bits, uint8_t *out)
 {
-	hash_blocks(hash, key, lengths, 1);
+	const uint64_t lengths[2] = { htobe64(aad_bits), htobe64(text_bits) };
+
+	hash_blocks(hash, key, (const uint8_t *)lengths, 1);
 	simd_element_store(out, hash->x);
 }
 

@@ -50,13 +50,19 @@ ALWAYS_INLINE void hash_start(struct hash *hash, const struct crypt_key *key, ui
 		SIMD_POWERS - (unsigned int)(aad_blocks + other_blocks) : SIMD_POWERS;
 }
 
-/* A vector of blocks that are cipher text or AAD, whose powers begin at @next. */
-ALWAYS_INLINE void hash_vec(struct hash *hash, const struct crypt_key *key, vec blocks, unsigned int next)
+/* A vector of blocks whose bytes are swapped, and whose powers begin at @next. */
+ALWAYS_INLINE void hash_swapped(struct hash *hash, const struct crypt_key *key, vec blocks, unsigned int next)
 {
-	const vec a = V_XOR(V(shuffle_epi8)(blocks, spread(byte_swap())), first_block(hash->x));
+	const vec a = V_XOR(blocks, first_block(hash->x));
 
 	hash->x = _mm_setzero_si128();
 	hash_add(hash, a, load_vec(key->ghash.power[next]), load_vec(key->ghash.halves[next]));
+}
+
+/* The same of cipher text or AAD. */
+ALWAYS_INLINE void hash_vec(struct hash *hash, const struct crypt_key *key, vec blocks, unsigned int next)
+{
+	hash_swapped(hash, key, V(shuffle_epi8)(blocks, spread(byte_swap())), next);
 }
 
 /* Where the powers of a run of at most SIMD_POWERS blocks begin. */
@@ -118,9 +124,10 @@ ALWAYS_INLINE void hash_xor(struct hash *hash, const struct crypt_key *key, uint
 	}
 }
 
-ALWAYS_INLINE void hash_finish(struct hash *hash, const struct crypt_key *key, const uint8_t *lengths, uint8_t *out)
+ALWAYS_INLINE void hash_finish(struct hash *hash, const struct crypt_key *key, uint64_t aad_bits, uint64_t text_bits,
+	uint8_t *out)
 {
-	hash_vec(hash, key, first_block(load128(lengths)), SIMD_POWERS - 1);
+	hash_swapped(hash, key, first_block(_mm_set_epi64x((long long)aad_bits, (long long)text_bits)), SIMD_POWERS - 1);
 	hash_reduce(hash);
 	_mm_storeu_si128((void *)out, _mm_shuffle_epi8(hash->x, byte_swap()));
 }
