@@ -39,7 +39,17 @@
 	X(RING_FULL, "ring_full", "ring to another lcore full")                                            \
 	X(UNSUPPORTED, "unsupported", "known, but not served yet")                                         \
 	X(INVALID_REQUEST, "invalid_request", "unacknowledged request malformed, too long or not allowed") \
-	X(REMOTE_ACCESS, "remote_access", "unacknowledged request for memory it may not reach")
+	X(REMOTE_ACCESS, "remote_access", "unacknowledged request for memory it may not reach") \
+	X(PLAIN, "plain", "not protected, from a peer with which that is required")                        \
+	X(NO_SA, "no_sa", "to a peer for which protection is required and no keys are there yet")         \
+	X(UNKNOWN_SPI, "unknown_spi", "protected with keys that are not or no longer known here")          \
+	X(PSP_HEADER, "psp_header", "protected packet with a header that is not served")                   \
+	X(REPLAYED, "replayed", "protected packet that has come before")                                   \
+	X(TOO_OLD, "too_old", "protected packet below the replay window")                                  \
+	X(WRONG_TAG, "wrong_tag", "protected packet that is not what the peer sent")                       \
+	X(SA_SPENT, "sa_spent", "key used up before there was another")                                    \
+	X(NO_ROOM, "no_room", "no room in the buffer for what protection adds")                            \
+	X(CRYPTO, "crypto", "cipher device failed")
 
 enum base_drop {
 #define BASE_DROP_ENUM(name, str, help) BASE_DROP_##name,

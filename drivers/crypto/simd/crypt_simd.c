@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "crypt_mem.h"
 #include "simd_kernel.h"
 
 /* Contexts, keys, and the choice of a kernel; see simd_kernel.h and simd_engine.h for the work. */
-
-#define PAGE_BYTES 4096
 
 struct simd_ctx {
 	struct simd_scratch scratch;
@@ -28,38 +26,6 @@ static const struct simd_kernel *const kernels[] = {
 #define N_KERNELS (sizeof(kernels) / sizeof(kernels[0]))
 
 static const char *const names[] = { "portable", "sse", "avx2", "avx512" };
-
-static size_t whole_pages(size_t bytes)
-{
-	return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-}
-
-/* Memory for secrets: pages of its own, so that locking and hiding from core dumps touch nothing else. */
-static void *secret_new(size_t bytes)
-{
-	const size_t pages = whole_pages(bytes);
-	void *p = aligned_alloc(PAGE_BYTES, pages);
-
-	if (p == NULL)
-		return NULL;
-	/* Both are as good as the limits of the process allow: a key works without. */
-	(void)mlock(p, pages);
-	(void)madvise(p, pages, MADV_DONTDUMP);
-	memset(p, 0, pages);
-	return p;
-}
-
-static void secret_free(void *p, size_t bytes)
-{
-	const size_t pages = whole_pages(bytes);
-
-	if (p == NULL)
-		return;
-	explicit_bzero(p, pages);
-	(void)madvise(p, pages, MADV_DODUMP);
-	(void)munlock(p, pages);
-	free(p);
-}
 
 static const struct simd_kernel *find_kernel(const char *name)
 {
@@ -95,7 +61,7 @@ void *crypt_simd_new(const char *kernel)
 		errno = ENOTSUP;
 		return NULL;
 	}
-	ctx = secret_new(sizeof(*ctx));
+	ctx = crypt_mem_new(sizeof(*ctx));
 	if (ctx == NULL)
 		return NULL;
 	ctx->kernel = found;
@@ -104,7 +70,7 @@ void *crypt_simd_new(const char *kernel)
 
 void crypt_simd_free(void *ctx)
 {
-	secret_free(ctx, sizeof(struct simd_ctx));
+	crypt_mem_free(ctx, sizeof(struct simd_ctx));
 }
 
 const char *crypt_simd_kernel(unsigned int i)
@@ -136,7 +102,7 @@ static struct crypt_key *key_new(void *ctx, enum crypt_suite suite, const uint8_
 		errno = ENOTSUP;
 		return NULL;
 	}
-	key = secret_new(sizeof(*key));
+	key = crypt_mem_new(sizeof(*key));
 	if (key == NULL)
 		return NULL;
 	key->suite = suite;
@@ -147,7 +113,7 @@ static struct crypt_key *key_new(void *ctx, enum crypt_suite suite, const uint8_
 static void key_free(void *ctx, struct crypt_key *key)
 {
 	(void)ctx;
-	secret_free(key, sizeof(*key));
+	crypt_mem_free(key, sizeof(*key));
 }
 
 /* How many neighbours from the first job on have its key. */

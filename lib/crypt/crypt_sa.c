@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "crypt_sa.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool params_ok(const struct crypt_sa_params *params)
+{
+	uint32_t window = params->window_packets;
+
+	return params->spi != 0 && crypt_suite_key_bytes(params->suite) != 0 && (window == 0 || crypt_replay_window_ok(window)) &&
+		params->hard_packets <= CRYPT_HARD_PACKETS && params->hard_bytes <= CRYPT_HARD_BYTES;
+}
+
+static struct crypt_key *new_key(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
+{
+	if (!params_ok(params)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return cipher->key_new(ctx, params->suite, params->key);
+}
+
+struct crypt_tx_sa *crypt_tx_sa_new(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
+{
+	struct crypt_key *key = new_key(cipher, ctx, params);
+	struct crypt_tx_sa *sa = key != NULL ? calloc(1, sizeof(*sa)) : NULL;
+
+	if (sa == NULL) {
+		if (key != NULL)
+			cipher->key_free(ctx, key);
+		return NULL;
+	}
+	*sa = (struct crypt_tx_sa){
+		.key = key,
+		.own_key = key,
+		.cipher = cipher,
+		.cipher_ctx = ctx,
+		.next = 1,
+		.hard_packets = params->hard_packets != 0 ? params->hard_packets : CRYPT_HARD_PACKETS,
+		.hard_bytes = params->hard_bytes != 0 ? params->hard_bytes : CRYPT_HARD_BYTES,
+		.spi = params->spi,
+		.epoch = params->epoch,
+		.lane = params->lane,
+		.suite = (uint8_t)params->suite,
+	};
+	return sa;
+}
+
+void crypt_tx_sa_free(struct crypt_tx_sa *sa)
+{
+	if (sa == NULL)
+		return;
+	sa->cipher->key_free(sa->cipher_ctx, sa->own_key);
+	free(sa);
+}
+
+struct crypt_rx_sa *crypt_rx_sa_new(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
+{
+	uint32_t window = params->window_packets != 0 ? params->window_packets : CRYPT_REPLAY_DEFAULT;
+	struct crypt_key *key = new_key(cipher, ctx, params);
+	struct crypt_rx_sa *sa = key != NULL ? calloc(1, sizeof(*sa)) : NULL;
+	uint64_t *words = sa != NULL ? calloc(crypt_replay_words(window), sizeof(*words)) : NULL;
+
+	if (words == NULL) {
+		free(sa);
+		if (key != NULL)
+			cipher->key_free(ctx, key);
+		return NULL;
+	}
+	*sa = (struct crypt_rx_sa){
+		.key = key,
+		.own_key = key,
+		.cipher = cipher,
+		.cipher_ctx = ctx,
+		.spi = params->spi,
+		.epoch = params->epoch,
+		.lane = params->lane,
+		.suite = (uint8_t)params->suite,
+	};
+	crypt_replay_init(&sa->replay, words, window);
+	return sa;
+}
+
+void crypt_rx_sa_free(struct crypt_rx_sa *sa)
+{
+	if (sa == NULL)
+		return;
+	sa->cipher->key_free(sa->cipher_ctx, sa->own_key);
+	free(sa->replay.words);
+	free(sa);
+}

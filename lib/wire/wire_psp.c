@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire_psp.h"
+
+#include "wire_arp_nd.h"
+
+#define NEXT_UDP        17
+#define EXT_BYTES       1    /* of the header beyond its first eight octets, in units of eight */
+#define ALWAYS_ONE      0x01
+#define VIRTUAL         0x02
+#define VERSION_SHIFT   2
+#define VERSION_MASK    0x0f
+#define SAMPLE_AND_DROP 0xc0
+#define CRYPT_OFFSET    0x3f
+
+#define ETH_BYTES  14u
+#define VLAN_BYTES 4u
+#define IP4_BYTES  20u
+#define IP6_BYTES  40u
+#define UDP_BYTES  8u
+#define TYPE_IP4   0x0800
+#define TYPE_IP6   0x86dd
+#define TYPE_VLAN  0x8100
+#define FRAGMENT   0x3fff /* more fragments, and the offset */
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static void put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+void wire_psp_write(uint8_t *to, const struct wire_psp *psp)
+{
+	to[0] = NEXT_UDP;
+	to[1] = EXT_BYTES;
+	to[2] = 0;
+	to[3] = (uint8_t)((psp->version & VERSION_MASK) << VERSION_SHIFT | ALWAYS_ONE);
+	put32(to + 4, psp->spi);
+	put32(to + 8, (uint32_t)(psp->number >> 32));
+	put32(to + 12, (uint32_t)psp->number);
+}
+
+bool wire_psp_read(const uint8_t *from, struct wire_psp *psp)
+{
+	psp->version = from[3] >> VERSION_SHIFT & VERSION_MASK;
+	psp->spi = get32(from + 4);
+	psp->number = (uint64_t)get32(from + 8) << 32 | get32(from + 12);
+	return from[0] == NEXT_UDP && from[1] == EXT_BYTES && (from[2] & CRYPT_OFFSET) == 0 && (from[2] & ~CRYPT_OFFSET) == 0 &&
+		(from[3] & (SAMPLE_AND_DROP | VIRTUAL | ALWAYS_ONE)) == ALWAYS_ONE;
+}
+
+static enum base_drop find_ip4(const uint8_t *ip, size_t n, size_t frame_bytes, struct wire_udp_at *at)
+{
+	uint16_t bytes;
+
+	if (n < at->l3 + IP4_BYTES + UDP_BYTES)
+		return BASE_DROP_TRUNCATED;
+	if (ip[0] != 0x45 || (get16(ip + 6) & FRAGMENT) != 0 || wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)) != 0)
+		return BASE_DROP_IP_HEADER;
+	if (ip[9] != NEXT_UDP)
+		return BASE_DROP_NOT_ROCE;
+	bytes = get16(ip + 2);
+	at->version = 4;
+	at->l4 = (uint16_t)(at->l3 + IP4_BYTES);
+	at->end = (uint16_t)(at->l3 + bytes);
+	return bytes >= IP4_BYTES + UDP_BYTES && at->l3 + (size_t)bytes <= frame_bytes ? BASE_DROP_NONE : BASE_DROP_IP_LENGTH;
+}
+
+static enum base_drop find_ip6(const uint8_t *ip, size_t n, size_t frame_bytes, struct wire_udp_at *at)
+{
+	uint16_t bytes;
+
+	if (n < at->l3 + IP6_BYTES + UDP_BYTES)
+		return BASE_DROP_TRUNCATED;
+	if (ip[0] >> 4 != 6)
+		return BASE_DROP_IP_HEADER;
+	if (ip[6] != NEXT_UDP)
+		return BASE_DROP_NOT_ROCE;
+	bytes = get16(ip + 4);
+	at->version = 6;
+	at->l4 = (uint16_t)(at->l3 + IP6_BYTES);
+	at->end = (uint16_t)(at->l4 + bytes);
+	return bytes >= UDP_BYTES && at->l4 + (size_t)bytes <= frame_bytes ? BASE_DROP_NONE : BASE_DROP_IP_LENGTH;
+}
+
+enum base_drop wire_udp_find(const uint8_t *frame, size_t n, size_t frame_bytes, struct wire_udp_at *at)
+{
+	enum base_drop reason;
+	uint16_t type;
+
+	at->l3 = ETH_BYTES;
+	if (n < ETH_BYTES + VLAN_BYTES || frame_bytes > UINT16_MAX)
+		return BASE_DROP_TRUNCATED;
+	type = get16(frame + ETH_BYTES - 2);
+	if (type == TYPE_VLAN) {
+		at->l3 = ETH_BYTES + VLAN_BYTES;
+		type = get16(frame + at->l3 - 2);
+	}
+	if (type == TYPE_IP4)
+		reason = find_ip4(frame + at->l3, n, frame_bytes, at);
+	else if (type == TYPE_IP6)
+		reason = find_ip6(frame + at->l3, n, frame_bytes, at);
+	else
+		return BASE_DROP_NOT_ROCE;
+	if (reason == BASE_DROP_NONE && get16(frame + at->l4 + 4) != at->end - at->l4)
+		return BASE_DROP_IP_LENGTH;
+	return reason;
+}
+
+void wire_udp_resize(uint8_t *ip, uint8_t version, int bytes)
+{
+	if (version == 6) {
+		put16(ip + 4, (uint32_t)(get16(ip + 4) + bytes));
+		return;
+	}
+	put16(ip + 2, (uint32_t)(get16(ip + 2) + bytes));
+	put16(ip + 10, 0);
+	put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
+}
