@@ -391,6 +391,15 @@ def main():
     for path in (TESTS.parent / "config" / "cc").glob("*.model"):
         save("model", path.read_bytes())
     save("model", b"roced-cc-model 1\nfirst_packets 4\nshare_percent 150\ntrees 1\ntree 1\nsplit delay 1024\nleaf 60\nleaf -60\nend\n")
+    # For protection: a first byte, and a frame of UDP over IPv4 to be sealed, or one that has the form of a sealed one.
+    udp = bytes.fromhex("c00112b70010000001020304050607080910")[:16]
+    ip = bytes.fromhex("45000024000040004011268b0a0000010a00000a")
+    ip = ip[:10] + b"\0\0" + ip[12:]
+    total = sum(int.from_bytes(ip[k:k + 2], "big") for k in range(0, 20, 2))
+    ip = ip[:10] + (0xFFFF - (total % 0xFFFF)).to_bytes(2, "big") + ip[12:]
+    frame = bytes.fromhex("020000000002020000000001") + b"\x08\x00" + ip + udp
+    for first in (0, 1, 3, 0xFF):
+        save("psp", bytes([first]) + frame)
 
 
 if __name__ == "__main__":
