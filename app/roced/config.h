@@ -9,6 +9,7 @@
 #define CONFIG_H
 
 #include "cc.h"
+#include "crypt_cipher.h"
 #include "config_read.h"
 #include "vd.h"
 #include "wire_frame.h"
@@ -20,6 +21,7 @@
 #define CONFIG_MAX_RX       16
 #define CONFIG_MAX_PEERS    VD_MAX_PEERS
 #define CONFIG_MAX_CHANNELS 8
+#define CONFIG_MAX_NAMES    4
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
 struct config_rx {
@@ -103,6 +105,28 @@ struct config_peers {
 	uint32_t evs;                      /* 0: as for all */
 	uint32_t planes;
 	bool without_cm, merge;
+};
+
+enum config_policy { CONFIG_PROTECT_OFF, CONFIG_PROTECT_OPTIONAL, CONFIG_PROTECT_REQUIRED };
+
+/* Hosts of a network, and how what goes to and comes from them is protected: docs/protection.md. */
+struct config_protect {
+	struct config_at at;
+	struct config_prefix network;
+	enum config_policy policy;
+	char psk_id[CONFIG_TEXT_BYTES];    /* "": the first key, and any of the peer's */
+	uint32_t n_names;
+	char names[CONFIG_MAX_NAMES][CONFIG_TEXT_BYTES]; /* in its certificate; none: any */
+};
+
+struct config_protection {
+	char psk_file[CONFIG_TEXT_BYTES], cert_file[CONFIG_TEXT_BYTES], key_file[CONFIG_TEXT_BYTES], ca_file[CONFIG_TEXT_BYTES];
+	uint32_t n_suites;
+	enum crypt_suite suites[CRYPT_SUITES];
+	uint32_t port, control_port, window_packets, rekey_ms, drain_ms;
+	uint64_t rekey_mbytes;
+	uint32_t n_peers;
+	struct config_protect peers[CONFIG_MAX_PEERS];
 };
 
 /* A traffic class of all ports: docs/channels.md. */
@@ -194,6 +218,7 @@ struct config {
 	struct config_congestion congestion;
 	struct config_dcqcn dcqcn;
 	struct config_pfc pfc;
+	struct config_protection protection;
 	struct vd_limits limits;
 	uint32_t burst_us;
 	struct vd_user_limits user_limits;

@@ -44,6 +44,8 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_PEERS_OF] = "an array of networks [ \"10.0.0.0/24\", ... ], or a list ( ... ) of these and groups",
 		[CONFIG_NETWORK] = "a network in quotes",
 		[CONFIG_SCHEDULER] = "a name in quotes",
+		[CONFIG_POLICY] = "a name in quotes",
+		[CONFIG_SUITE] = "an array of names",
 		[CONFIG_CONTROLLER] = "a name in quotes",
 		[CONFIG_PFC_MODE] = "a name in quotes",
 		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",

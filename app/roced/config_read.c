@@ -342,6 +342,7 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 		break;
 	case CONFIG_TEXTS:
 	case CONFIG_PREFIXES:
+	case CONFIG_SUITE:
 		read_array(reader, parent, &place, key, setting);
 		break;
 	case CONFIG_BITS:

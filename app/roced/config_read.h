@@ -40,6 +40,8 @@ enum config_type {
 	CONFIG_PEERS_OF,  /* the same as CONFIG_LIST_OF; a text stands for a group with nothing but its first key */
 	CONFIG_NETWORK,   /* "10.0.0.0/24", "fd00::/64", "10.1.0.7" */
 	CONFIG_SCHEDULER, /* name of an enum path_sched_kind */
+	CONFIG_POLICY,    /* "off", "optional" or "required" */
+	CONFIG_SUITE,     /* name of an enum crypt_suite; as an array */
 	CONFIG_CONTROLLER, /* "window" or name of an enum cc_kind */
 	CONFIG_PFC_MODE,  /* name of an enum config_pfc_mode */
 	CONFIG_BITS,      /* [ 3, 26 ]: a set of numbers, each a bit of an uint64_t */

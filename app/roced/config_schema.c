@@ -7,6 +7,7 @@
 #define L(s, f, count)    offsetof(struct s, f), sizeof(((struct s *)0)->f[0]), offsetof(struct s, count)
 #define GROUP             0, 0, 0
 #define MULTIPATH(f)      offsetof(struct config, multipath.f), sizeof(((struct config_multipath *)0)->f), 0
+#define PROTECTION(f) F(config, protection.f)
 #define CONGESTION(f)     offsetof(struct config, congestion.f), sizeof(((struct config_congestion *)0)->f), 0
 #define DCQCN(f)          offsetof(struct config, dcqcn.f), sizeof(((struct config_dcqcn *)0)->f), 0
 #define PFC(f)            offsetof(struct config, pfc.f), sizeof(((struct config_pfc *)0)->f), 0
@@ -155,6 +156,37 @@ const struct config_key config_keys[] = {
 		"kept before their turn by all queue pairs of a worker; 0: its share of a quarter of ports[].mbufs"},
 	{"multipath.move_on_timeout", CONFIG_BOOLEAN, MULTIPATH(move_on_timeout), 0, 1, "true", "",
 		"towards peers that have agreed to nothing: after a queue pair's timeout send again from another port"},
+
+	{"protection", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "of packets between hosts that run roced: see protection.md"},
+	{"protection.psk_file", CONFIG_TEXT, PROTECTION(psk_file), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"pre-shared keys, a line each: an id, if wanted, and 32 bytes or more in hex; of mode 0600"},
+	{"protection.cert_file", CONFIG_TEXT, PROTECTION(cert_file), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"own certificate, and those that lead to an authority (PEM)"},
+	{"protection.key_file", CONFIG_TEXT, PROTECTION(key_file), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"its private key (PEM), ECDSA or SM2; of mode 0600"},
+	{"protection.ca_file", CONFIG_TEXT, PROTECTION(ca_file), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"authorities whose certificates are believed (PEM)"},
+	{"protection.suites", CONFIG_SUITE, L(config, protection.suites, protection.n_suites), 0, CRYPT_SUITES, "", "",
+		"aes-256-gcm, aes-128-gcm and sm4-gcm that may be used, best first; default: aes-256-gcm, sm4-gcm"},
+	{"protection.port", CONFIG_UINT, PROTECTION(port), 1, 65472, "1000", "",
+		"UDP port of protected packets of the first worker; the others have those after it"},
+	{"protection.control_port", CONFIG_UINT, PROTECTION(control_port), 1, 65535, "4793", "", "UDP port where keys are agreed on"},
+	{"protection.window_packets", CONFIG_UINT, PROTECTION(window_packets), 64, 65536, "16384", "packets",
+		"how late one may be and is still told from a repeated one; a power of two"},
+	{"protection.rekey_ms", CONFIG_UINT, PROTECTION(rekey_ms), 10, 86400000, "3600000", "ms", "age of keys at which they are changed"},
+	{"protection.rekey_mbytes", CONFIG_UINT, PROTECTION(rekey_mbytes), 1, 8000000, "4000000", "MB", "and use"},
+	{"protection.drain_ms", CONFIG_UINT, PROTECTION(drain_ms), 10, 60000, "1000", "ms",
+		"how long old keys are still good for what was on its way; four times how far packets may overtake each other"},
+	{"protection.peers", CONFIG_LIST_OF, L(config, protection.peers, protection.n_peers), 0, CONFIG_MAX_PEERS, "", "",
+		"networks, and what is protected towards their hosts and from them"},
+	{"protection.peers[].network", CONFIG_NETWORK, F(config_protect, network), 0, 0, NULL, "",
+		"of several that hold a host the one with the longest prefix counts"},
+	{"protection.peers[].policy", CONFIG_POLICY, F(config_protect, policy), 0, 0, "required", "",
+		"off; optional: plain until there are keys; required: nothing plain is sent or taken"},
+	{"protection.peers[].psk_id", CONFIG_TEXT, F(config_protect, psk_id), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"id of the pre-shared key; default: the first one, and any that the peer has"},
+	{"protection.peers[].names", CONFIG_TEXTS, L(config_protect, names, n_names), 0, CONFIG_MAX_NAMES, "", "",
+		"DNS names or addresses, one of which its certificate has; default: any"},
 
 	{"channels", CONFIG_LIST_OF, L(config, channels, n_channels), 0, CONFIG_MAX_CHANNELS, "", "",
 		"traffic classes that ports send by: see channels.md; what none names is of the first"},

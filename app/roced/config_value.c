@@ -186,6 +186,29 @@ static const char *parse_pfc_mode(const char *text, enum config_pfc_mode *out)
 	return "one of auto, software and hardware";
 }
 
+static const char *parse_policy(const char *text, enum config_policy *out)
+{
+	static const char *const names[] = {"off", "optional", "required"};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*out = (enum config_policy)i;
+		return NULL;
+	}
+	return "one of off, optional and required";
+}
+
+static const char *parse_suite(const char *text, enum crypt_suite *out)
+{
+	int suite = crypt_suite_find(text);
+
+	if (suite < 0)
+		return "one of aes-128-gcm, aes-256-gcm and sm4-gcm";
+	*out = (enum crypt_suite)suite;
+	return NULL;
+}
+
 static const char *parse_mac(const char *text, uint8_t mac[6])
 {
 	static const char want[] = "a unicast link address like \"02:00:00:00:00:01\"";
@@ -286,6 +309,10 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_network(text, dst);
 	case CONFIG_SCHEDULER:
 		return parse_scheduler(text, dst);
+	case CONFIG_POLICY:
+		return parse_policy(text, dst);
+	case CONFIG_SUITE:
+		return parse_suite(text, dst);
 	case CONFIG_CONTROLLER:
 		return parse_controller(text, dst);
 	case CONFIG_PFC_MODE:

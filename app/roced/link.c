@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "link_route.h"
 #include "log.h"
+#include "protect.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
 #include "worker.h"
@@ -130,6 +131,7 @@ static struct link *make_link(struct roced *roced, struct port *port, uint32_t d
 	if (link == NULL)
 		return NULL;
 	link->port = port;
+	protect_need(roced, device, &from->addr, dst);
 	own = port_find_addr(port, dst, from->has_vlan, from->vlan_tci);
 	if (own != NULL) {
 		memcpy(link->mac, own->mac, sizeof(link->mac));

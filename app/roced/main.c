@@ -22,6 +22,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "nodes.h"
+#include "protect.h"
 #include "shape.h"
 #include "telemetry.h"
 
@@ -243,6 +244,8 @@ static int start(struct roced *roced)
 	if (rc == 0)
 		rc = link_init(roced);
 	if (rc == 0)
+		rc = protect_init(roced);
+	if (rc == 0)
 		rc = start_workers(roced);
 	if (rc != 0)
 		return rc;
@@ -300,6 +303,7 @@ static void stop(struct roced *roced)
 			(void)rte_eth_dev_stop(roced->ports[p].id);
 		roced->ports[p].started = false;
 	}
+	protect_fini(roced);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		worker_destroy(roced->workers[w]);
 	link_fini(roced);

@@ -12,6 +12,7 @@
 #include "group.h"
 #include "log.h"
 #include "net_memif.h"
+#include "protect.h"
 #include "roced.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -103,9 +104,9 @@ static void tell_unagreed(struct roced *roced)
 	}
 }
 
-static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t link_ns)
+static int timeout_ms(const struct roced *roced, uint64_t now_ns, uint64_t due_ns)
 {
-	uint64_t ns = vd_timeout_ns(roced->vd), wait_ns = link_ns > now_ns ? link_ns - now_ns : 0;
+	uint64_t ns = vd_timeout_ns(roced->vd), wait_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 
 	if (ns < wait_ns)
 		wait_ns = ns;
@@ -153,7 +154,7 @@ static int add_fd(const struct roced *roced, int fd)
 void main_loop_run(struct roced *roced)
 {
 	struct epoll_event events[MAX_EVENTS];
-	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS;
+	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS, protect_ns = UINT64_MAX;
 	bool end = false;
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
@@ -163,7 +164,7 @@ void main_loop_run(struct roced *roced)
 		return;
 	}
 	while (!end) {
-		int n = epoll_wait(roced->epoll_fd, events, MAX_EVENTS, timeout_ms(roced, now_ns, link_ns));
+		int n = epoll_wait(roced->epoll_fd, events, MAX_EVENTS, timeout_ms(roced, now_ns, RTE_MIN(link_ns, protect_ns)));
 
 		if (n > 0)
 			end = serve_events(roced, events, n);
@@ -171,6 +172,7 @@ void main_loop_run(struct roced *roced)
 		for (uint32_t p = 0; p < roced->n_ports; p++)
 			path_neigh_advance(roced->ports[p].neigh, now_ns);
 		vd_advance(roced->vd);
+		protect_ns = protect_tick(roced, now_ns);
 		if (now_ns >= link_ns) {
 			poll_links(roced);
 			tell_unagreed(roced);

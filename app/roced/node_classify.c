@@ -9,10 +9,11 @@
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
 #include "wire_frame.h"
+#include "worker_crypt.h"
 
 #define PREFETCH_AHEAD 4
 
-enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP, EDGE_SPREAD };
+enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP, EDGE_SPREAD, EDGE_UNPROTECT };
 
 static rte_edge_t drop(struct worker *worker, enum base_drop reason)
 {
@@ -84,16 +85,52 @@ static rte_edge_t mac_control(struct worker *worker, const struct port *port, co
 	return shape_is_paused_by(worker, port) ? EDGE_SPREAD : drop(worker, BASE_DROP_UNSUPPORTED);
 }
 
+/* Of the ports that protection uses. A lane's packets are all for one worker, which knows the numbers that have come. */
+static bool of_protection(struct worker *worker, struct rte_mbuf *m, rte_edge_t *edge)
+{
+	const struct config_protection *config = &worker->roced->config.protection;
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct wire_pkt *pkt = TP_PKT(m);
+	uint16_t lane;
+
+	if (crypt_is_protected(frame, m->data_len, (uint16_t)config->control_port, 1, &lane)) {
+		pkt->kind = WIRE_KIND_KEYS;
+		*edge = EDGE_PUNT;
+		return true;
+	}
+	if (!crypt_is_protected(frame, m->data_len, (uint16_t)config->port, CRYPT_MAX_LANES, &lane))
+		return false;
+	pkt->kind = WIRE_KIND_PSP;
+	pkt->dqpn = lane % worker->roced->n_workers << WORKER_QPN_SHIFT;
+	*edge = lane % worker->roced->n_workers == worker->index ? EDGE_UNPROTECT : EDGE_HANDOFF;
+	return true;
+}
+
+/* Nothing plain is taken from a peer with which protection is required; what we send to ourselves is not on any wire. */
+static bool must_be_protected(const struct worker *worker, const struct rte_mbuf *m, const uint8_t *frame,
+	const struct wire_pkt *pkt)
+{
+	struct wire_addr src;
+
+	if (*RTE_MBUF_DYNFIELD(m, roced_route_off, const uint8_t *) != ROUTE_TX)
+		return false;
+	wire_src(frame, pkt, &src);
+	return worker_crypt_required(worker, &src);
+}
+
 static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 {
 	const struct port *port = worker->roced->port_by_id[m->port];
 	struct wire_pkt *pkt = TP_PKT(m);
 	const uint8_t *frame;
 	enum base_drop reason;
+	rte_edge_t edge;
 
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0)
 		return drop(worker, BASE_DROP_TRUNCATED);
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	if (worker->crypt != NULL && *roced_route(m) == ROUTE_TX && of_protection(worker, m, &edge))
+		return edge;
 	reason = wire_parse(frame, m->data_len, pkt);
 	if (worker->watches != NULL)
 		rx_watch_saw(worker, m);
@@ -106,6 +143,8 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 		return drop(worker, reason);
 	switch (pkt->kind) {
 	case WIRE_KIND_ROCE_V2:
+		if (worker->crypt != NULL && must_be_protected(worker, m, frame, pkt))
+			return drop(worker, BASE_DROP_PLAIN);
 		return roce(worker, port, frame, pkt);
 	case WIRE_KIND_ARP:
 	case WIRE_KIND_ICMP4:
@@ -143,7 +182,8 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 struct rte_node_register node_classify = {
 	.name = "classify",
 	.process = process,
-	.nb_edges = 5,
+	.nb_edges = 6,
 	.next_nodes = {[EDGE_DELIVER] = "deliver", [EDGE_PUNT] = "punt", [EDGE_HANDOFF] = "handoff",
-		[EDGE_DROP] = "drop", [EDGE_SPREAD] = "spread"},
+		[EDGE_DROP] = "drop", [EDGE_SPREAD] = "spread",
+		[EDGE_UNPROTECT] = "unprotect"},
 };

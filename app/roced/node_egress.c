@@ -2,11 +2,12 @@
 /* Frames on their way out, link addresses filled in: to the port, by its channels if it has some, or back in when they are for ourselves. */
 #include "nodes.h"
 
-enum { EDGE_PORT_TX, EDGE_CLASSIFY, EDGE_SHAPE };
+enum { EDGE_PORT_TX, EDGE_CLASSIFY, EDGE_SHAPE, EDGE_PROTECT };
 
 static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
 {
-	rte_edge_t out = worker_of(node)->shaped ? EDGE_SHAPE : EDGE_PORT_TX;
+	const struct worker *worker = worker_of(node);
+	rte_edge_t out = worker->crypt != NULL ? EDGE_PROTECT : worker->shaped ? EDGE_SHAPE : EDGE_PORT_TX;
 	uint16_t run = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
@@ -25,6 +26,7 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 struct rte_node_register node_egress = {
 	.name = "egress",
 	.process = process,
-	.nb_edges = 3,
-	.next_nodes = {[EDGE_PORT_TX] = "port_tx", [EDGE_CLASSIFY] = "classify", [EDGE_SHAPE] = "shape"},
+	.nb_edges = 4,
+	.next_nodes = {[EDGE_PORT_TX] = "port_tx", [EDGE_CLASSIFY] = "classify", [EDGE_SHAPE] = "shape",
+		[EDGE_PROTECT] = "protect"},
 };

@@ -7,6 +7,7 @@
  *   inject ──► egress  ├─► handoff (to another worker)
  *      └─────► deliver ├─► punt (to the main thread)
  *   requester ► egress ├─► drop          egress ─► classify (to ourselves)
+ *   classify ─► unprotect ─► classify    egress ─► protect ─► shape or port_tx (where peers are protected)
  *   inject ──► group   ├─► spread ─► group ─► egress (multicast)
  *                          └─► spread ─► pfc
  */
@@ -24,6 +25,7 @@ int nodes_register(void);
 
 extern struct rte_node_register node_port_rx, node_classify, node_deliver, node_handoff, node_punt, node_drop;
 extern struct rte_node_register node_requester, node_inject, node_egress, node_port_tx;
+extern struct rte_node_register node_protect, node_unprotect;
 extern struct rte_node_register node_spread, node_group, node_shape, node_release, node_pfc;
 
 #endif

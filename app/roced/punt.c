@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "group.h"
+#include "protect.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
 
@@ -126,6 +127,8 @@ static void handle(struct roced *roced, struct rte_mbuf *m)
 	roced->counters.punted++;
 	if (TP_PKT(m)->kind == WIRE_KIND_ROCE_V2)
 		handle_mad(roced, port, rte_pktmbuf_mtod(m, const uint8_t *), TP_PKT(m));
+	else if (TP_PKT(m)->kind == WIRE_KIND_KEYS || TP_PKT(m)->kind == WIRE_KIND_PSP)
+		protect_rx(roced, m);
 	else if (TP_PKT(m)->kind == WIRE_KIND_OTHER)
 		group_rx_query(roced, port, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
 	else

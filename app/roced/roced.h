@@ -20,6 +20,7 @@
 
 struct worker;
 struct stall_watch;
+struct protect;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -49,6 +50,7 @@ struct roced {
 	struct worker *workers[VD_MAX_WORKERS];
 	struct vd *vd;
 	struct stall_watch *stalls;
+	struct protect *protect;           /* protect.h; NULL: nobody is to be protected */
 	uint64_t seed;
 	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
 	struct cc_dcqcn_params dcqcn;
@@ -66,7 +68,7 @@ struct roced {
 };
 
 /* What a frame on its way to egress is to do; kept in the mbuf. */
-enum route { ROUTE_TX, ROUTE_LOOP };
+enum route { ROUTE_TX, ROUTE_LOOP, ROUTE_OPENED /* came protected, and was right */ };
 
 extern size_t roced_route_off;       /* of the mbuf field, set before the workers start */
 

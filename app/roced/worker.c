@@ -18,6 +18,7 @@
 #include "prompt.h"
 #include "rx_watch.h"
 #include "shape.h"
+#include "worker_crypt.h"
 
 #define MAX_QPS      65536
 #define MAX_MRS      131072
@@ -413,6 +414,8 @@ int worker_create(struct roced *roced, uint32_t index)
 	if (rc == 0)
 		rc = shape_init(worker);
 	if (rc == 0)
+		rc = worker_crypt_init(worker);
+	if (rc == 0)
 		rc = rx_watch_init(worker);
 	if (rc == 0)
 		rc = make_graph(worker);
@@ -439,6 +442,7 @@ void worker_destroy(struct worker *worker)
 	worker_tx_fini(worker);
 	if (worker->graph_made)
 		rte_graph_destroy(worker->graph_id);
+	worker_crypt_fini(worker);
 	shape_fini(worker);
 	tp_destroy(worker->tp);
 	rx_watch_fini(worker);

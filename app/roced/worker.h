@@ -59,6 +59,8 @@ struct worker_counters {
 	uint64_t drops[BASE_DROP_COUNT];
 };
 
+struct worker_crypt;
+
 struct worker {
 	struct vd_worker *vd;      /* first: lib/verbs expects it there */
 	struct roced *roced;
@@ -74,6 +76,7 @@ struct worker {
 	struct worker_txq *txq;    /* lane 0 by port index, behind them the other lanes: port_pfc.h */
 	struct shape *shapes;      /* the same: shape.h */
 	bool shaped;               /* some port has channels */
+	struct worker_crypt *crypt; /* worker_crypt.h; NULL: nobody is to be protected */
 	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
 	uint32_t backlog;          /* frames in lanes 0 of all ports; queue pairs wait for them */
 	uint32_t lane_backlog;     /* in the other lanes; channels wait for theirs */

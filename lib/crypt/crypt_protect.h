@@ -14,6 +14,7 @@
 #include "crypt_table.h"
 #include "wire_psp.h"
 
+#define CRYPT_MAX_LANES 64u
 #define CRYPT_BURST    64u
 #define CRYPT_MAX_SEGS 8u   /* of one mbuf */
 

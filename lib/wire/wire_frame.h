@@ -31,6 +31,8 @@ enum wire_kind {
 	WIRE_KIND_ARP,
 	WIRE_KIND_ICMP4,
 	WIRE_KIND_ICMP6,     /* neighbour discovery and echo */
+	WIRE_KIND_PSP,       /* protected; nothing of it is read */
+	WIRE_KIND_KEYS,      /* to the port where keys are agreed on */
 	WIRE_KIND_PFC,       /* IEEE 802.1Qbb or 802.3x pause */
 	WIRE_KIND_OTHER,
 };

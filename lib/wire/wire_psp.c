@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire_psp.h"
 
+#include <string.h>
+
+#include "wire_addr.h"
 #include "wire_arp_nd.h"
 
 #define NEXT_UDP        17
@@ -20,6 +23,7 @@
 #define TYPE_IP4   0x0800
 #define TYPE_IP6   0x86dd
 #define TYPE_VLAN  0x8100
+#define HOPS       64
 #define FRAGMENT   0x3fff /* more fragments, and the offset */
 
 static uint16_t get16(const uint8_t *p)
@@ -131,4 +135,85 @@ void wire_udp_resize(uint8_t *ip, uint8_t version, int bytes)
 	put16(ip + 2, (uint32_t)(get16(ip + 2) + bytes));
 	put16(ip + 10, 0);
 	put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
+}
+
+static void put_addr(struct wire_addr *to, const uint8_t *ip4)
+{
+	memset(to->b, 0, 10);
+	memset(to->b + 10, 0xff, 2);
+	memcpy(to->b + 12, ip4, 4);
+}
+
+void wire_udp_addrs(const uint8_t *frame, const struct wire_udp_at *at, struct wire_addr *src, struct wire_addr *dst)
+{
+	const uint8_t *ip = frame + at->l3;
+
+	if (at->version == 4) {
+		put_addr(src, ip + 12);
+		put_addr(dst, ip + 16);
+	} else {
+		memcpy(src->b, ip + 8, sizeof(src->b));
+		memcpy(dst->b, ip + 24, sizeof(dst->b));
+	}
+}
+
+static uint8_t *write_eth(uint8_t *to, const struct wire_l2l3 *net, uint16_t type)
+{
+	memcpy(to, net->dmac, 6);
+	memcpy(to + 6, net->smac, 6);
+	to += 12;
+	if (net->has_vlan) {
+		put16(to, TYPE_VLAN);
+		put16(to + 2, net->vlan_tci);
+		to += VLAN_BYTES;
+	}
+	put16(to, type);
+	return to + 2;
+}
+
+static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, size_t udp_bytes)
+{
+	memset(ip, 0, IP4_BYTES);
+	ip[0] = 0x45;
+	put16(ip + 2, (uint32_t)(IP4_BYTES + udp_bytes));
+	put16(ip + 6, 0x4000);
+	ip[8] = HOPS;
+	ip[9] = NEXT_UDP;
+	memcpy(ip + 12, net->src.b + 12, 4);
+	memcpy(ip + 16, net->dst.b + 12, 4);
+	put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
+	return ip + IP4_BYTES;
+}
+
+static uint8_t *write_ip6(uint8_t *ip, const struct wire_l2l3 *net, size_t udp_bytes)
+{
+	memset(ip, 0, IP6_BYTES);
+	ip[0] = 0x60;
+	put16(ip + 4, (uint32_t)udp_bytes);
+	ip[6] = NEXT_UDP;
+	ip[7] = HOPS;
+	memcpy(ip + 8, net->src.b, 16);
+	memcpy(ip + 24, net->dst.b, 16);
+	return ip + IP6_BYTES;
+}
+
+size_t wire_udp_write(uint8_t *to, const struct wire_l2l3 *net, uint16_t sport, uint16_t dport, const void *data, size_t bytes)
+{
+	bool v4 = wire_addr_is_v4(&net->dst);
+	size_t udp_bytes = UDP_BYTES + bytes;
+	uint8_t *ip = write_eth(to, net, v4 ? TYPE_IP4 : TYPE_IP6);
+	uint8_t *udp = v4 ? write_ip4(ip, net, udp_bytes) : write_ip6(ip, net, udp_bytes);
+	uint32_t sum = (uint32_t)udp_bytes + NEXT_UDP;
+	uint16_t checksum;
+
+	memmove(udp + UDP_BYTES, data, bytes);
+	put16(udp, sport);
+	put16(udp + 2, dport);
+	put16(udp + 4, (uint32_t)udp_bytes);
+	put16(udp + 6, 0);
+	if (!v4) {
+		checksum = wire_csum_fold(wire_csum_add(wire_csum_add(sum, ip + 8, 32), udp, udp_bytes));
+		put16(udp + 6, checksum != 0 ? checksum : 0xffff);
+	}
+	return (size_t)(udp - to) + udp_bytes;
 }

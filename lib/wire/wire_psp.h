@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base_drop.h"
+#include "wire_frame.h"
 
 #define WIRE_PSP_PORT      1000 /* UDP destination port, IANA; and of lane 0 unless configured otherwise */
 #define WIRE_PSP_BYTES     16u
@@ -23,6 +24,8 @@
 #define WIRE_PSP_AES_128_GCM 0
 #define WIRE_PSP_AES_256_GCM 1
 #define WIRE_PSP_SM4_GCM     8
+
+#define WIRE_UDP_MAX_HDR_BYTES (18u + 40u + 8u) /* Ethernet with a tag, IPv6, UDP */
 
 struct wire_psp {
 	uint8_t version;
@@ -47,6 +50,11 @@ struct wire_udp_at {
  * UDP over IP, options or a fragment, a checksum of IPv4 that is wrong, lengths that disagree, or fewer than n bytes
  * of headers. */
 enum base_drop wire_udp_find(const uint8_t *frame, size_t n, size_t frame_bytes, struct wire_udp_at *at);
+/* Addresses of a frame that wire_udp_find() has looked at. */
+void wire_udp_addrs(const uint8_t *frame, const struct wire_udp_at *at, struct wire_addr *src, struct wire_addr *dst);
+/* Lays out a frame of UDP with data behind it, which may be there already; without a checksum over IPv4, which RFC 768 allows, and
+ * with one over IPv6. to has room for WIRE_UDP_MAX_HDR_BYTES more than the data. Returns its length. */
+size_t wire_udp_write(uint8_t *to, const struct wire_l2l3 *net, uint16_t sport, uint16_t dport, const void *data, size_t bytes);
 /* Adds so many bytes, or takes them off, in the lengths of the IP header, and sets IPv4's checksum anew. */
 void wire_udp_resize(uint8_t *ip, uint8_t version, int bytes);
 
