@@ -175,7 +175,7 @@ const struct config_key config_keys[] = {
 		"how late one may be and is still told from a repeated one; a power of two"},
 	{"protection.rekey_ms", CONFIG_UINT, PROTECTION(rekey_ms), 10, 86400000, "3600000", "ms", "age of keys at which they are changed"},
 	{"protection.rekey_mbytes", CONFIG_UINT, PROTECTION(rekey_mbytes), 1, 8000000, "4000000", "MB", "and use"},
-	{"protection.drain_ms", CONFIG_UINT, PROTECTION(drain_ms), 10, 60000, "1000", "ms",
+	{"protection.drain_ms", CONFIG_UINT, PROTECTION(drain_ms), 1000, 60000, "1000", "ms",
 		"how long old keys are still good for what was on its way; four times how far packets may overtake each other"},
 	{"protection.peers", CONFIG_LIST_OF, L(config, protection.peers, protection.n_peers), 0, CONFIG_MAX_PEERS, "", "",
 		"networks, and what is protected towards their hosts and from them"},

@@ -20,7 +20,7 @@
 #define LOOK_NS    200000000u /* between two looks at what workers have counted */
 #define NS_PER_MS  1000000u
 #define MBYTE      1000000u
-#define MAX_RX     (64u * 4u) /* receiving SAs of an association */
+#define MAX_RX     (CRYPT_MAX_LANES * 24u) /* receiving SAs of an association: so many generations are drained at most */
 
 /* A receiving SA, as the main thread remembers it. The SA itself is its worker's. */
 struct rx_note {
@@ -38,7 +38,7 @@ struct association {
 	struct wire_addr local, peer;
 	char text[64];                      /* the peer's address */
 	const char *names[CONFIG_MAX_NAMES];
-	bool required;
+	bool required, started;
 	uint64_t next_ns;
 	uint32_t n_rx;
 	struct rx_note rx[MAX_RX];
@@ -50,6 +50,7 @@ struct protect {
 	struct crypt_cred *cred;
 	struct crypt_gate *gate;
 	uint64_t look_ns;
+	bool emitting;                      /* what is sent for an association needs none */
 	uint32_t n;
 	struct association *assocs[MAX_ASSOCS];
 };
@@ -246,7 +247,9 @@ static void ops_emit(void *ctx, const uint8_t *data, size_t bytes)
 		return;
 	*d = (struct datagram){.roced = a->protect->roced, .device = a->device, .local = a->local, .peer = a->peer, .bytes = bytes};
 	memcpy(d->data, data, bytes);
+	a->protect->emitting = true;
 	link_resolve(d->roced, d->device, &d->local, &d->peer, datagram_resolved, d);
+	a->protect->emitting = false;
 }
 
 static const struct crypt_assoc_ops ops = {
@@ -339,13 +342,15 @@ void protect_need(struct roced *roced, uint32_t device, const struct wire_addr *
 {
 	struct association *a;
 
-	if (roced->protect == NULL)
+	if (roced->protect == NULL || roced->protect->emitting)
 		return;
 	a = find(roced->protect, local, peer);
 	if (a == NULL)
 		a = get(roced->protect, device, local, peer);
-	if (a == NULL || crypt_assoc_start(a->assoc, clock_now_ns()) != 0)
+	if (a == NULL || a->started)
 		return;
+	a->started = true;
+	(void)crypt_assoc_start(a->assoc, clock_now_ns());
 	a->next_ns = 0;
 	eventfd_write(roced->punt_fd, 1);
 }

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Protection between daemons: programs run as they do without, over four sprayed paths, with AES-256-GCM and with SM4-GCM; nothing plain
+# is on the wire; keys change ten times a second and nothing is lost; ends that do not have the same key say so.
+#
+# usage: tests/e2e/protection.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/common.sh"
+. "$(dirname "$0")/../lib/fabric.sh"
+
+V4=1
+
+need ss ib_write_bw ib_send_bw rping tshark python3
+[ -x "$fabric_bin" ] || skip_all "no $fabric_bin"
+wire_fabric 4300
+
+# psk FILE KEY...
+psk() {
+	local file=$1
+	shift
+	(umask 077 && printf '%s\n' "$@" >"$file")
+}
+KEY=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
+psk "$tmp_dir/A.psk" "$KEY"
+psk "$tmp_dir/B.psk" "$KEY"
+
+fabric_config "host_mbps = 1000; leaf_mbps = 1000; buffer_bytes = 8388608;" | sed 's/mtu = 4200/mtu = 4300/' >"$tmp_dir/fabric.conf"
+fabric_start "$tmp_dir/fabric.conf" || finish
+
+# daemons KEYS [POLICY]: with these keys of both protection groups
+daemons() {
+	local n addr
+	for n in A B; do
+		[ $n = A ] && addr=$A4 || addr=$B4
+		MORE="multipath = { peers = [ \"10.77.0.0/24\" ]; };
+			protection = { psk_file = \"$tmp_dir/$n.psk\"; $1 peers = ( { network = \"10.77.0.0/24\"; policy = \"${2:-required}\"; } ); };" \
+			roced_start $n "$(af_packet_device port)" 4096 4300 "$addr/24" || finish
+	done
+}
+stop_daemons() {
+	roced_stop A
+	roced_stop B
+}
+
+programs() {
+	perftest "$1: ib_write_bw" 60 ib_write_bw $V4 -D 2 -q 4 -t 16
+	perftest "$1: ib_send_bw" 60 ib_send_bw $V4 -n 2000 -s 4096
+	cm_pair "$1: rping" 30 "rping -s -a $B4 -V -C 100 -S 4000" "rping -c -a $B4 -V -C 100 -S 4000"
+	verify "$1: every byte" 60 $V4 4096 -q 4 -s 262144
+}
+
+nothing_dropped() {
+	local n reason
+	for n in A B; do
+		for reason in wrong_tag replayed too_old unknown_spi plain psp_header sa_spent; do
+			[ "$(counter $n "drop $reason")" -eq 0 ] || { echo "$n: $reason $(counter $n "drop $reason")"; return 1; }
+		done
+	done
+}
+
+# on_wire DISPLAY_FILTER: how many frames of the capture it finds
+on_wire() { tshark -r "$tmp_dir/wire.pcapng" -Y "$1" 2>/dev/null | wc -l; }
+watch_wire() {
+	ip netns exec "$(ns B)" timeout 60 tshark -i port -a duration:"$1" -w "$tmp_dir/wire.pcapng" >"$tmp_dir/tshark.log" 2>&1 &
+	tshark_pid=$!
+	sleep 2
+}
+
+for cipher in aes-256-gcm sm4-gcm; do
+	daemons "suites = [ \"$cipher\" ];"
+	watch_wire 12
+	programs "$cipher"
+	wait "$tshark_pid"
+	check "$cipher: no RoCE packet is plain" [ "$(on_wire "udp.dstport == 4791")" -eq 0 ]
+	check "$cipher: protected ones are there" [ "$(on_wire "udp.dstport == 1000")" -gt 100 ]
+	check "$cipher: both agreed on it" grep -q "$cipher" "$tmp_dir/roced-A.log"
+	check "$cipher: nothing was refused" nothing_dropped
+	stop_daemons
+done
+
+# ------------------------------------------------------------------ keys that change
+
+# changes NAME: how often it has sent with new keys
+changes() { grep -c "sends with epoch\|new keys\|epoch" "$tmp_dir/roced-$1.log"; }
+daemons "rekey_ms = 100;"
+changes_lose_nothing() {
+	perftest "ten changes a second: ib_write_bw" 60 ib_write_bw $V4 -D 5 -q 4 -t 16
+	perftest "ten changes a second: ib_send_bw" 60 ib_send_bw $V4 -D 3 -s 4096
+	verify "ten changes a second: every byte" 60 $V4 4096 -q 4 -s 262144
+}
+changes_lose_nothing
+check "keys were changed, a few times a second" [ "$(changes A)" -gt 0 ]
+check "and nothing was refused" nothing_dropped
+stop_daemons
+
+# ------------------------------------------------------------------ two workers
+
+WORKERS='{ lcore = 1; cpus = "0-1"; rx = ( { port = "p0"; queue = 0; } ); },
+	{ lcore = 2; cpus = "0-1"; rx = ( { port = "p0"; queue = 1; } ); }'
+export WORKERS
+af_packet_device() { echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=2048,qpairs=2"; }
+daemons ""
+programs "two workers"
+check "two workers: nothing was refused" nothing_dropped
+stop_daemons
+unset WORKERS
+af_packet_device() { echo "net_af_packet0,iface=$1,blocksz=65536,framesz=8192,framecnt=2048,qpairs=1"; }
+
+# ------------------------------------------------------------------ who starts anew
+
+daemons ""
+programs "before a restart"
+roced_stop B
+check "B starts again" roced_launch B
+programs "after a restart"
+stop_daemons
+
+# ------------------------------------------------------------------ what does not fit
+
+psk "$tmp_dir/B.psk" ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100
+daemons ""
+cm_refused() {
+	spawn_in B 30 "$tmp_dir/server.log" rping -s -a "$B4" -C 1
+	spawn_in A 30 "$tmp_dir/client.log" rping -c -a "$B4" -C 1
+	! wait "$spawned_pid"
+}
+check "another key: no connection" cm_refused
+told() {
+	grep -h 'protection with' "$tmp_dir/roced-A.log" "$tmp_dir/roced-B.log"
+	grep -q "protection with $B4: .*key" "$tmp_dir/roced-A.log" && grep -q "protection with $A4: .*key" "$tmp_dir/roced-B.log"
+}
+check "another key: both say so" told
+check "another key: nothing went plain" [ "$(counter A 'drop no_sa')" -gt 0 ]
+stop_daemons
+
+fabric_stop
+finish
