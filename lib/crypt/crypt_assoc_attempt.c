@@ -129,9 +129,10 @@ void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns)
 	crypt_assoc_send_control(assoc, &ping);
 }
 
-void crypt_attempt_take_confirm(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, uint64_t now_ns)
+void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes,
+	uint64_t now_ns)
 {
-	if (crypt_hs_take_confirm(assoc->attempt.hs, body, bytes))
+	if (crypt_hs_take_confirm(assoc->attempt.hs, from, body, bytes))
 		assoc->count.ignored++;
 	else
 		crypt_attempt_confirmed(assoc, now_ns);

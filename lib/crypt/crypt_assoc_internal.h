@@ -151,7 +151,8 @@ void crypt_attempt_end(struct crypt_assoc *assoc);
 void crypt_attempt_take_cookie(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, uint64_t now_ns);
 void crypt_attempt_take_response(struct crypt_assoc *assoc, const struct crypt_msg_header *header, const uint8_t *body,
 	size_t bytes, uint64_t now_ns);
-void crypt_attempt_take_confirm(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, uint64_t now_ns);
+void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes,
+	uint64_t now_ns);
 /* The peer has the keys of our attempt; M4, or a packet with them, says so. */
 void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns);
 /* Whether there is an attempt for which @session is ours. */

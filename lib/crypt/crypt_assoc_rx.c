@@ -67,7 +67,7 @@ static void take_control(struct crypt_assoc *assoc, const struct crypt_msg_heade
 
 	if (!now->up || header->to != now->r.session || header->from != now->r.peer_session) {
 		/* During a handshake of ours it may be of the association that this one is about to make. */
-		if (!crypt_attempt_is(assoc, header->to))
+		if (!crypt_attempt_is(assoc, header->to) && !(now->up && header->to == now->r.session))
 			crypt_assoc_send_hint(assoc, true, header->to, now_ns);
 		assoc->count.ignored++;
 		return;
@@ -89,7 +89,7 @@ static void take_for_attempt(struct crypt_assoc *assoc, const struct crypt_msg_h
 	else if (header->type == CRYPT_MSG_RESPONSE)
 		crypt_attempt_take_response(assoc, header, body, bytes, now_ns);
 	else
-		crypt_attempt_take_confirm(assoc, body, bytes, now_ns);
+		crypt_attempt_take_confirm(assoc, header->from, body, bytes, now_ns);
 }
 
 void crypt_assoc_receive(struct crypt_assoc *assoc, const uint8_t *datagram, size_t bytes, uint64_t now_ns)

@@ -218,12 +218,12 @@ int crypt_hs_take_response(struct crypt_hs *hs, uint64_t from, const uint8_t *bo
 	return 0;
 }
 
-int crypt_hs_take_confirm(struct crypt_hs *hs, const uint8_t *body, size_t bytes)
+int crypt_hs_take_confirm(struct crypt_hs *hs, uint64_t from, const uint8_t *body, size_t bytes)
 {
 	uint8_t want[CRYPT_HASH_BYTES], got[CRYPT_HASH_BYTES];
 	int ret;
 
-	if (hs->state != CRYPT_HS_WAIT_CONFIRM || bytes != sizeof(got) + CRYPT_HS_TAG_BYTES)
+	if (hs->state != CRYPT_HS_WAIT_CONFIRM || from != hs->peer_session || bytes != sizeof(got) + CRYPT_HS_TAG_BYTES)
 		return -EBADMSG;
 	ret = crypt_prim_open(hs->sm, hs->keys.seal_r, 1, (struct crypt_msg_bytes){ hs->hash, sizeof(hs->hash) }, body,
 		bytes, got);

@@ -79,7 +79,7 @@ int crypt_hs_take_response(struct crypt_hs *hs, uint64_t from, const uint8_t *bo
 int crypt_hs_take_auth(struct crypt_hs *hs, const uint8_t *body, size_t bytes, int64_t wall_s,
 	struct crypt_hs_error *why);
 /* The initiator takes M4: the peer has the keys. 0 or -EBADMSG. */
-int crypt_hs_take_confirm(struct crypt_hs *hs, const uint8_t *body, size_t bytes);
+int crypt_hs_take_confirm(struct crypt_hs *hs, uint64_t from, const uint8_t *body, size_t bytes);
 
 /* The message to send, and to send again until the next one comes. Valid till the next call. */
 struct crypt_msg_bytes crypt_hs_message(const struct crypt_hs *hs, struct crypt_msg_header *header);
