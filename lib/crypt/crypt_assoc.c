@@ -133,34 +133,17 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static uint64_t session_next(const struct crypt_assoc *assoc)
 {
 	const struct crypt_session *now = &assoc->now;
-	const struct crypt_assoc_config *config = &assoc->config;
-	uint64_t next = now->born_ns + config->hard_ns, rekey_ns = now->tx_since_ns + config->soft_ns;
+	uint64_t next = earlier(now->born_ns + assoc->config.hard_ns, crypt_rekey_due(assoc));
 
-	if (now->rekey.on)
-		rekey_ns = now->rekey.next_ns;
-	else if (now->rekey.tries >= config->tries && rekey_ns < now->rekey.next_ns + config->pause_ns)
-		rekey_ns = now->rekey.next_ns + config->pause_ns;
-	next = earlier(next, rekey_ns);
 	next = earlier(next, now->tx_retry_ns);
 	next = earlier(next, now->ask.on ? now->ask.next_ns : CRYPT_NEVER);
 	next = earlier(next, now->ping.on ? now->ping.next_ns : CRYPT_NEVER);
 	return earlier(next, assoc->unheard_ns != CRYPT_NEVER ? assoc->ping_due_ns : CRYPT_NEVER);
 }
 
-static uint64_t attempt_next(const struct crypt_assoc *assoc)
-{
-	uint64_t due_ns = assoc->started ? 0 : CRYPT_NEVER;
-
-	if (assoc->attempt.hs)
-		return assoc->attempt.retry.next_ns;
-	if (assoc->now.up)
-		due_ns = crypt_attempt_due(assoc);
-	return due_ns > assoc->resume_ns ? due_ns : assoc->resume_ns;
-}
-
 static uint64_t next_call(const struct crypt_assoc *assoc)
 {
-	uint64_t next = earlier(attempt_next(assoc), assoc->now.up ? session_next(assoc) : CRYPT_NEVER);
+	uint64_t next = earlier(crypt_attempt_due(assoc), assoc->now.up ? session_next(assoc) : CRYPT_NEVER);
 
 	for (unsigned int i = 0; i < CRYPT_HALF_OPEN; i++)
 		if (assoc->halves[i].hs)
@@ -222,5 +205,5 @@ bool crypt_assoc_is_idle(const struct crypt_assoc *assoc)
 	struct crypt_assoc_status status;
 
 	crypt_assoc_status(assoc, &status);
-	return !assoc->started && !status.established && !status.handshake && status.rx_generations == 0;
+	return !assoc->started && !assoc->wanted && !status.established && !status.handshake && status.rx_generations == 0;
 }

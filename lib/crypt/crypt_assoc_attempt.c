@@ -15,6 +15,7 @@ int crypt_attempt_begin(struct crypt_assoc *assoc, uint64_t now_ns)
 
 	if (attempt->hs)
 		return -EALREADY;
+	assoc->wanted = true;
 	attempt->hs = crypt_hs_initiate(&assoc->config.hs, assoc->generation + 1, &why);
 	if (!attempt->hs) {
 		crypt_assoc_say(assoc, CRYPT_EVENT_PROBLEM, now_ns, "%s", why.error.text);
@@ -153,10 +154,18 @@ uint64_t crypt_attempt_due(const struct crypt_assoc *assoc)
 {
 	const struct crypt_session *now = &assoc->now;
 	const struct crypt_assoc_config *config = &assoc->config;
-	uint64_t due_ns = now->born_ns + config->handshake_ns;
+	uint64_t due_ns = CRYPT_NEVER;
 
+	if (assoc->attempt.hs)
+		return assoc->attempt.retry.next_ns;
+	if (assoc->wanted || (assoc->started && !now->up))
+		due_ns = 0;
+	else if (now->up)
+		due_ns = now->born_ns + config->handshake_ns;
 	/* The responder of the last one leaves the initiator half of the time that there is. */
-	return now->r.initiator ? due_ns : due_ns + (config->hard_ns - config->handshake_ns) / 2;
+	if (now->up && !assoc->wanted && !now->r.initiator)
+		due_ns += (config->hard_ns - config->handshake_ns) / 2;
+	return due_ns > assoc->resume_ns ? due_ns : assoc->resume_ns;
 }
 
 void crypt_attempt_tick(struct crypt_assoc *assoc, uint64_t now_ns)
@@ -174,6 +183,6 @@ void crypt_attempt_tick(struct crypt_assoc *assoc, uint64_t now_ns)
 		}
 		return;
 	}
-	if (now_ns >= assoc->resume_ns && (assoc->now.up ? now_ns >= crypt_attempt_due(assoc) : assoc->started))
+	if (now_ns >= crypt_attempt_due(assoc))
 		crypt_attempt_begin(assoc, now_ns);
 }

@@ -61,7 +61,7 @@ struct crypt_session {
 	uint64_t tx_stopped;	/* a bit a lane */
 	uint32_t rx_epoch, rx_base;
 
-	struct crypt_retry rekey; /* REKEY is out, for tx_epoch + 1 */
+	struct crypt_retry rekey; /* REKEY is out, for tx_epoch + 1; off with all its tries used: it was given up for now */
 	struct crypt_retry ask;	  /* REKEY_ASK is out, till rx_epoch changes */
 	struct crypt_retry ping;  /* the first one, which tells the responder that we have the keys */
 };
@@ -86,6 +86,7 @@ struct crypt_assoc {
 	struct crypt_half halves[CRYPT_HALF_OPEN];
 	struct crypt_session now;
 	struct crypt_rx_gen gens[CRYPT_RX_GENERATIONS];
+	bool wanted;		 /* a handshake was begun and none has ended well since: go on trying, slowly */
 	uint64_t resume_ns;	 /* when the next handshake may begin by itself */
 	uint64_t unheard_ns;	 /* since when we send without hearing; CRYPT_NEVER: no such time */
 	uint64_t ping_due_ns;
@@ -157,7 +158,7 @@ void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const 
 void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns);
 /* Whether there is an attempt for which @session is ours. */
 bool crypt_attempt_is(const struct crypt_assoc *assoc, uint64_t session);
-/* When the working key is so old that a new handshake is begun. */
+/* When the next handshake is begun by itself; CRYPT_NEVER: there is no need for one. */
 uint64_t crypt_attempt_due(const struct crypt_assoc *assoc);
 void crypt_attempt_tick(struct crypt_assoc *assoc, uint64_t now_ns);
 
@@ -175,6 +176,8 @@ void crypt_half_tick(struct crypt_assoc *assoc, uint64_t now_ns);
 
 void crypt_rekey_take(struct crypt_assoc *assoc, const struct crypt_msg_control *control, uint64_t now_ns);
 void crypt_rekey_begin(struct crypt_assoc *assoc, uint64_t now_ns);
+/* When a rekey by time, or the next one after one that was not answered, is due. */
+uint64_t crypt_rekey_due(const struct crypt_assoc *assoc);
 void crypt_rekey_tick(struct crypt_assoc *assoc, uint64_t now_ns);
 /* An authenticated sign of life. */
 void crypt_assoc_alive(struct crypt_assoc *assoc, uint64_t now_ns);

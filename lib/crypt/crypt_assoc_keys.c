@@ -231,6 +231,7 @@ void crypt_assoc_establish(struct crypt_assoc *assoc, const struct crypt_hs_resu
 	assoc->count.handshakes++;
 	assoc->count.why[0] = 0;
 	assoc->resume_ns = 0;
+	assoc->wanted = false;
 	crypt_assoc_tx_switch(assoc, 0, result->peer_spi_base, now_ns);
 	crypt_assoc_say(assoc, CRYPT_EVENT_ESTABLISHED, now_ns, "protected with %s, authenticated by %s, %u lanes out, %u in",
 		crypt_suite_name(result->suite), result->method == CRYPT_METHOD_PSK ? "pre-shared key" : "certificates",
@@ -244,5 +245,6 @@ void crypt_assoc_end(struct crypt_assoc *assoc, uint64_t now_ns)
 			assoc->ops->tx_stop(assoc->ctx, lane);
 	crypt_assoc_rx_expire(assoc, true, now_ns);
 	OPENSSL_cleanse(&assoc->now, sizeof(assoc->now));
+	assoc->wanted = false;
 	assoc->unheard_ns = CRYPT_NEVER;
 }

@@ -55,7 +55,7 @@ static void take_ack(struct crypt_assoc *assoc, const struct crypt_msg_control *
 
 	if (!now->rekey.on || control->epoch != now->tx_epoch + 1)
 		return;
-	now->rekey.on = false;
+	now->rekey = (struct crypt_retry){ 0 };
 	assoc->count.rekeys++;
 	crypt_assoc_tx_switch(assoc, control->epoch, control->spi_base, now_ns);
 	crypt_assoc_say(assoc, CRYPT_EVENT_REKEYED, now_ns, "sending with epoch %u", control->epoch);
@@ -197,6 +197,17 @@ static void watch_silence(struct crypt_assoc *assoc, uint64_t now_ns)
 		crypt_assoc_suspect(assoc, "it has not been heard for some seconds while we send", now_ns);
 }
 
+uint64_t crypt_rekey_due(const struct crypt_assoc *assoc)
+{
+	const struct crypt_session *now = &assoc->now;
+
+	if (now->rekey.on)
+		return now->rekey.next_ns;
+	if (now->rekey.tries >= assoc->config.tries)
+		return now->rekey.next_ns + assoc->config.pause_ns;
+	return now->tx_since_ns + assoc->config.soft_ns;
+}
+
 void crypt_rekey_tick(struct crypt_assoc *assoc, uint64_t now_ns)
 {
 	struct crypt_session *now = &assoc->now;
@@ -206,11 +217,7 @@ void crypt_rekey_tick(struct crypt_assoc *assoc, uint64_t now_ns)
 	repeat(assoc, &now->ping, CRYPT_CONTROL_PING, now_ns);
 	repeat(assoc, &now->ask, CRYPT_CONTROL_REKEY_ASK, now_ns);
 	repeat(assoc, &now->rekey, CRYPT_CONTROL_REKEY, now_ns);
-	if (!now->rekey.on && now_ns >= now->tx_since_ns + assoc->config.soft_ns) {
-		/* Not at each call when the peer does not answer: that is what the time is counted from. */
-		if (now->rekey.tries >= assoc->config.tries && now_ns < now->rekey.next_ns + assoc->config.pause_ns)
-			return;
+	if (!now->rekey.on && now_ns >= crypt_rekey_due(assoc))
 		crypt_rekey_begin(assoc, now_ns);
-	}
 	watch_silence(assoc, now_ns);
 }

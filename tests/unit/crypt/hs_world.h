@@ -42,6 +42,7 @@ struct world_host {
 	unsigned int fail_tx_use;
 	unsigned int tx_stops;
 	bool mute; /* what it sends is lost */
+	bool was_restarted; /* it may have told of keys that it does not know any more */
 };
 
 struct world_flight {

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "hs_certs.h"
 #include "hs_world.h"
 
 static struct world w;
@@ -73,40 +74,116 @@ static void both_start_at_once(void **state)
 	}
 }
 
-/* Loss, copies, delays, starts, restarts, rekeys: at the end both have the same keys. */
+/* M4 never comes: the first good packet with the new keys says the same. */
+static bool no_confirm(struct world *world, unsigned int from, uint8_t *datagram, size_t *bytes)
+{
+	(void)world;
+	(void)from;
+	(void)bytes;
+	return datagram[1] != CRYPT_MSG_CONFIRM;
+}
+
+static void packets_confirm(void **state)
+{
+	(void)state;
+	begin(1);
+	w.tamper = no_confirm;
+	world_up(&w);
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	assert_false(world_settle(&w, SECOND_NS));
+	w.send_every_ns = 10 * MS_NS;
+	assert_true(world_settle(&w, 100 * MS_NS));
+	assert_int_equal(w.data_lost, 0);
+	world_free(&w);
+}
+
+static uint64_t how_many(uint64_t seeds)
+{
+	return getenv("HS_SEEDS") ? strtoull(getenv("HS_SEEDS"), NULL, 0) : seeds;
+}
+
+/* What can be done to a host by its people. */
+static void do_something(bool restarts)
+{
+	unsigned int host = (unsigned int)(world_random(&w) % 2);
+
+	switch (world_random(&w) % 6) {
+	case 0:
+		crypt_assoc_start(w.hosts[host].assoc, w.now_ns);
+		break;
+	case 1:
+		crypt_assoc_handshake_now(w.hosts[host].assoc, w.now_ns);
+		break;
+	case 2:
+		if (restarts) {
+			world_restart(&w, host);
+			crypt_assoc_start(w.hosts[host].assoc, w.now_ns);
+			break;
+		}
+		/* fallthrough */
+	default:
+		crypt_assoc_rekey_now(w.hosts[host].assoc, w.now_ns);
+	}
+}
+
+static void go(uint64_t seed, bool restarts)
+{
+	w.loss_percent = (unsigned int)(world_random(&w) % 50);
+	w.copy_percent = (unsigned int)(world_random(&w) % 40);
+	w.jitter_ns = world_random(&w) % (500 * MS_NS);
+	w.send_every_ns = 20 * MS_NS;
+	world_up(&w);
+	for (unsigned int step = 0; step < 12; step++) {
+		do_something(restarts);
+		world_run(&w, world_random(&w) % (3 * SECOND_NS));
+	}
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	if (!world_settle(&w, 300 * SECOND_NS) || (w.data_lost != 0 && !restarts))
+		fail_msg("seed %llu: agrees %d, %llu packets lost", (unsigned long long)seed, world_agrees(&w),
+			(unsigned long long)w.data_lost);
+	world_free(&w);
+}
+
+/* Loss, copies, delays, starts, rekeys: no packet finds its key gone, and at the end both have the same keys. */
 static void any_link(void **state)
 {
-	uint64_t seeds = getenv("HS_SEEDS") ? strtoull(getenv("HS_SEEDS"), NULL, 0) : 300;
+	uint64_t seeds = how_many(300);
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		begin(seed);
-		w.loss_percent = (unsigned int)(world_random(&w) % 50);
-		w.copy_percent = (unsigned int)(world_random(&w) % 40);
-		w.jitter_ns = world_random(&w) % (500 * MS_NS);
-		w.send_every_ns = 20 * MS_NS;
-		world_up(&w);
-		for (unsigned int step = 0; step < 12; step++) {
-			unsigned int host = (unsigned int)(world_random(&w) % 2);
-
-			switch (world_random(&w) % 5) {
-			case 0:
-				crypt_assoc_start(w.hosts[host].assoc, w.now_ns);
-				break;
-			case 1:
-				crypt_assoc_handshake_now(w.hosts[host].assoc, w.now_ns);
-				break;
-			default:
-				crypt_assoc_rekey_now(w.hosts[host].assoc, w.now_ns);
-			}
-			world_run(&w, world_random(&w) % (3 * SECOND_NS));
-		}
-		crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
-		if (!world_settle(&w, 300 * SECOND_NS) || w.data_lost != 0)
-			fail_msg("seed %llu: settled %d, %llu packets lost", (unsigned long long)seed, world_agrees(&w),
-				(unsigned long long)w.data_lost);
-		world_free(&w);
+		go(seed, false);
 	}
+}
+
+/* And with restarts, which packets do get lost over. */
+static void any_restarts(void **state)
+{
+	uint64_t seeds = how_many(200);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		begin(seed);
+		go(seed, true);
+	}
+}
+
+/* Long messages, that come in pieces. */
+static void any_link_with_certificates(void **state)
+{
+	static const char *const curves[] = { "P-256", "P-384", "SM2" };
+	uint64_t seeds = how_many(300) / 10;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct certs_ca ca = certs_ca_new(curves[seed % 3], "ca");
+		struct certs_want want = { .curve = curves[seed / 3 % 3], .fat = (unsigned int)(seed * 397 % 8000) };
+
+		world_init(&w, seed, certs_cred(&ca, &want, &ca, NULL), certs_cred(&ca, &want, &ca, NULL));
+		go(seed, false);
+		certs_ca_free(&ca);
+	}
+	certs_remove();
 }
 
 int main(void)
@@ -115,7 +192,10 @@ int main(void)
 		cmocka_unit_test(one_side_starts),
 		cmocka_unit_test(sm_suite),
 		cmocka_unit_test(both_start_at_once),
+		cmocka_unit_test(packets_confirm),
 		cmocka_unit_test(any_link),
+		cmocka_unit_test(any_restarts),
+		cmocka_unit_test(any_link_with_certificates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
