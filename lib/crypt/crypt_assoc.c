@@ -8,7 +8,7 @@
 #include "crypt_mem.h"
 
 #define SECOND_NS 1000000000ull
-#define HOUR_NS	  (3600 * SECOND_NS)
+#define HOUR_NS   (3600 * SECOND_NS)
 
 void crypt_assoc_config_default(struct crypt_assoc_config *config)
 {
@@ -41,7 +41,8 @@ static int check_methods(struct crypt_hs_config *hs, struct crypt_error *error)
 		hs->methods &= (uint8_t)~CRYPT_METHOD_CERT;
 	hs->methods &= CRYPT_METHOD_PSK | CRYPT_METHOD_CERT;
 	if (hs->methods == 0) {
-		crypt_error_set(error, "there are no credentials for any way of authentication that is allowed with this peer");
+		crypt_error_set(
+			error, "there are no credentials for any way of authentication that is allowed with this peer");
 		return -EINVAL;
 	}
 	if ((hs->methods & CRYPT_METHOD_PSK) != 0 && hs->psk_id && !crypt_cred_psk(hs->cred, hs->psk_id)) {
@@ -61,9 +62,13 @@ static int check_config(struct crypt_assoc_config *config, struct crypt_error *e
 	for (unsigned int i = 0; i < hs->n_suites; i++)
 		if (hs->suites[i] >= CRYPT_SUITES)
 			return -EINVAL;
-	if (hs->local_id.bytes == 0 || hs->local_id.bytes > CRYPT_MSG_ID_BYTES || hs->peer_id.bytes > CRYPT_MSG_ID_BYTES)
+	if (hs->local_id.bytes == 0 || hs->local_id.bytes > CRYPT_MSG_ID_BYTES ||
+		hs->peer_id.bytes > CRYPT_MSG_ID_BYTES)
 		return -EINVAL;
-	if (config->tries == 0 || config->retry_ns == 0 || config->soft_bytes == 0 || config->hard_bytes < config->soft_bytes)
+	if (config->tries == 0 || config->retry_ns == 0 || config->soft_bytes == 0 ||
+		config->hard_bytes < config->soft_bytes)
+		return -EINVAL;
+	if (config->hard_bytes > CRYPT_HARD_BYTES || config->hard_packets > CRYPT_HARD_PACKETS)
 		return -EINVAL;
 	if (config->soft_packets == 0 || config->hard_packets < config->soft_packets || config->soft_ns == 0)
 		return -EINVAL;
@@ -159,8 +164,10 @@ uint64_t crypt_assoc_tick(struct crypt_assoc *assoc, uint64_t now_ns)
 	struct crypt_session *now = &assoc->now;
 
 	if (now->up && now_ns >= now->born_ns + assoc->config.hard_ns) {
-		crypt_assoc_say(assoc, CRYPT_EVENT_EXPIRED, now_ns, "the working key is %llu h old and the peer has not answered "
-			"the wish for a new one; nothing is sent until it does", (unsigned long long)(assoc->config.hard_ns / HOUR_NS));
+		crypt_assoc_say(assoc, CRYPT_EVENT_EXPIRED, now_ns,
+			"the working key is %llu h old and the peer has not answered "
+			"the wish for a new one; nothing is sent until it does",
+			(unsigned long long)(assoc->config.hard_ns / HOUR_NS));
 		crypt_attempt_end(assoc);
 		crypt_assoc_end(assoc, now_ns);
 	}
@@ -205,5 +212,6 @@ bool crypt_assoc_is_idle(const struct crypt_assoc *assoc)
 	struct crypt_assoc_status status;
 
 	crypt_assoc_status(assoc, &status);
-	return !assoc->started && !assoc->wanted && !status.established && !status.handshake && status.rx_generations == 0;
+	return !assoc->started && !assoc->wanted && !status.established && !status.handshake &&
+	       status.rx_generations == 0;
 }

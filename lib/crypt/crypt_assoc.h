@@ -15,15 +15,15 @@
 #include "crypt_sa.h"
 
 enum crypt_event {
-	CRYPT_EVENT_ESTABLISHED,   /* new keys from a handshake are in use */
-	CRYPT_EVENT_REKEYED,	   /* we send with a new epoch */
-	CRYPT_EVENT_REFUSED,	   /* we refuse the peer */
-	CRYPT_EVENT_PEER_REFUSES,  /* the peer says that it refuses us */
-	CRYPT_EVENT_NO_ANSWER,	   /* a handshake or a rekey was given up for now */
+	CRYPT_EVENT_ESTABLISHED,    /* new keys from a handshake are in use */
+	CRYPT_EVENT_REKEYED,        /* we send with a new epoch */
+	CRYPT_EVENT_REFUSED,        /* we refuse the peer */
+	CRYPT_EVENT_PEER_REFUSES,   /* the peer says that it refuses us */
+	CRYPT_EVENT_NO_ANSWER,      /* a handshake or a rekey was given up for now */
 	CRYPT_EVENT_PEER_RESTARTED, /* the peer seems to have lost the keys; a new handshake has begun */
-	CRYPT_EVENT_HARD_LIMIT,	   /* a key was used up before there was another: its lane stands still */
-	CRYPT_EVENT_EXPIRED,	   /* the working key became too old: all lanes stand still */
-	CRYPT_EVENT_PROBLEM,	   /* one of our own: memory, libcrypto, a callback that failed */
+	CRYPT_EVENT_HARD_LIMIT,     /* a key was used up before there was another: its lane stands still */
+	CRYPT_EVENT_EXPIRED,        /* the working key became too old: all lanes stand still */
+	CRYPT_EVENT_PROBLEM,        /* one of our own: memory, libcrypto, a callback that failed */
 	CRYPT_EVENTS
 };
 
@@ -49,24 +49,24 @@ struct crypt_assoc_ops {
 
 struct crypt_assoc_config {
 	struct crypt_hs_config hs;
-	const char *peer;	    /* its address, for texts */
+	const char *peer;            /* its address, for texts */
 	struct crypt_msg_bytes addr; /* its address as bytes, for cookies */
-	uint32_t window_packets;    /* replay window of receiving SAs; 16,384 */
-	uint64_t soft_bytes;	    /* of a key, then rekey; 4 TiB */
-	uint64_t hard_bytes;	    /* then stop; 8 TiB */
-	uint64_t soft_packets;	    /* 2^47 */
-	uint64_t hard_packets;	    /* 2^48 */
-	uint64_t soft_ns;	    /* age of an epoch, then rekey; 1 h */
-	uint64_t handshake_ns;	    /* age of the working key, then a new handshake; 23 h */
-	uint64_t hard_ns;	    /* then stop; 24 h */
-	uint64_t drain_ns;	    /* how long old keys receive after the peer was seen with new ones; 1 s */
-	uint64_t retry_ns;	    /* first retransmission; doubled up to 4 s; 250 ms */
-	uint32_t tries;		    /* 8: 20 s in all */
-	uint64_t pause_ns;	    /* after all of these, before the next handshake; 30 s */
-	uint64_t half_open_ns;	    /* how long a responder waits for M3; 30 s */
-	uint64_t ping_ns;	    /* we send and hear nothing: ask; 1 s */
-	uint64_t silence_ns;	    /* and then: new handshake; 5 s */
-	uint64_t suspect_ns;	    /* between two handshakes for unauthenticated reasons; 5 s */
+	uint32_t window_packets;     /* replay window of receiving SAs; 16,384 */
+	uint64_t soft_bytes;         /* of a key, then rekey; 4 TiB */
+	uint64_t hard_bytes;         /* then stop; 8 TiB */
+	uint64_t soft_packets;       /* 2^47 */
+	uint64_t hard_packets;       /* 2^48 */
+	uint64_t soft_ns;            /* age of an epoch, then rekey; 1 h */
+	uint64_t handshake_ns;       /* age of the working key, then a new handshake; 23 h */
+	uint64_t hard_ns;            /* then stop; 24 h */
+	uint64_t drain_ns;           /* how long old keys receive after the peer was seen with new ones; 1 s */
+	uint64_t retry_ns;           /* first retransmission; doubled up to 4 s; 250 ms */
+	uint32_t tries;              /* 8: 20 s in all */
+	uint64_t pause_ns;           /* after all of these, before the next handshake; 30 s */
+	uint64_t half_open_ns;       /* how long a responder waits for M3; 30 s */
+	uint64_t ping_ns;            /* we send and hear nothing: ask; 1 s */
+	uint64_t silence_ns;         /* and then: new handshake; 5 s */
+	uint64_t suspect_ns;         /* between two handshakes for unauthenticated reasons; 5 s */
 };
 
 /* The figures above; @config's hs, peer and addr are the caller's to fill in. */
@@ -114,12 +114,12 @@ struct crypt_assoc_status {
 	uint32_t tx_spi_base, rx_spi_base;
 	uint16_t lanes, peer_lanes;
 	unsigned int rx_generations; /* sets of receiving keys that are alive */
-	uint64_t born_ns;	     /* of the working key */
+	uint64_t born_ns;            /* of the working key */
 	uint64_t handshakes, rekeys;
 	uint64_t ignored;  /* datagrams that were malformed, forged, repeated or out of place */
 	uint64_t refused;  /* handshakes that we refused */
 	uint64_t refusals; /* notices of the peer */
-	char why[384];	   /* the last reason for which there is no association; "" */
+	char why[384];     /* the last reason for which there is no association; "" */
 };
 
 void crypt_assoc_status(const struct crypt_assoc *assoc, struct crypt_assoc_status *status);

@@ -33,7 +33,7 @@ void crypt_attempt_end(struct crypt_assoc *assoc)
 {
 	crypt_hs_free(assoc->attempt.hs);
 	crypt_frag_reset(&assoc->attempt.frag);
-	assoc->attempt = (struct crypt_attempt){ 0 };
+	assoc->attempt = (struct crypt_attempt){0};
 }
 
 bool crypt_attempt_is(const struct crypt_assoc *assoc, uint64_t session)
@@ -102,7 +102,8 @@ void crypt_attempt_take_response(struct crypt_assoc *assoc, const struct crypt_m
 	if (!ret) {
 		send_auth(assoc, now_ns);
 	} else if (ret == -EACCES) {
-		/* It may be forged, so we go on waiting for a better one. The notice is repeated, for it may be lost. */
+		/* It may be forged, so we go on waiting for a better one. The notice is repeated, for it may be lost.
+		 */
 		if (!attempt->noticed)
 			crypt_assoc_say(assoc, CRYPT_EVENT_REFUSED, now_ns, "refused: %s", why.error.text);
 		attempt->noticed = true;
@@ -115,7 +116,7 @@ void crypt_attempt_take_response(struct crypt_assoc *assoc, const struct crypt_m
 void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns)
 {
 	const struct crypt_hs_result *result = crypt_hs_result(assoc->attempt.hs);
-	struct crypt_msg_control ping = { .kind = CRYPT_CONTROL_PING };
+	struct crypt_msg_control ping = {.kind = CRYPT_CONTROL_PING};
 	bool is_newer = crypt_assoc_is_newer(assoc, result);
 
 	if (is_newer)
@@ -130,8 +131,8 @@ void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns)
 	crypt_assoc_send_control(assoc, &ping);
 }
 
-void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes,
-	uint64_t now_ns)
+void crypt_attempt_take_confirm(
+	struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes, uint64_t now_ns)
 {
 	if (crypt_hs_take_confirm(assoc->attempt.hs, from, body, bytes))
 		assoc->count.ignored++;
@@ -143,7 +144,8 @@ void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const 
 static void give_up(struct crypt_assoc *assoc, uint64_t now_ns)
 {
 	if (!assoc->attempt.noticed)
-		crypt_assoc_say(assoc, CRYPT_EVENT_NO_ANSWER, now_ns, "no answer to %u messages of the key handshake; is roced "
+		crypt_assoc_say(assoc, CRYPT_EVENT_NO_ANSWER, now_ns,
+			"no answer to %u messages of the key handshake; is roced "
 			"running there with protection, and is its control port open? Next try in %llu s",
 			assoc->config.tries, (unsigned long long)(assoc->config.pause_ns / SECOND_NS));
 	crypt_attempt_end(assoc);

@@ -5,11 +5,11 @@
 #include "crypt_assoc.h"
 #include "crypt_hs_frag.h"
 
-#define CRYPT_HALF_OPEN	    4  /* of one peer: it may have begun anew, more than once */
+#define CRYPT_HALF_OPEN      4 /* of one peer: it may have begun anew, more than once */
 #define CRYPT_RX_GENERATIONS 24
 #define CRYPT_ORDER_BYTES    (8 + CRYPT_MSG_NONCE_BYTES)
 #define CRYPT_BACKOFF_MAX_NS 4000000000ull
-#define CRYPT_NEVER	     UINT64_MAX
+#define CRYPT_NEVER          UINT64_MAX
 
 /* Something that is repeated until it is answered. */
 struct crypt_retry {
@@ -25,7 +25,7 @@ struct crypt_attempt {
 	struct crypt_frag frag;
 	struct crypt_retry retry;
 	uint64_t cookie_ns; /* when the last cookie came */
-	bool noticed;	    /* the peer was told why we refuse it, and people here */
+	bool noticed;       /* the peer was told why we refuse it, and people here */
 };
 
 /* One that we have answered. */
@@ -47,30 +47,31 @@ struct crypt_session {
 	struct crypt_hs_result r; /* with the working key */
 	uint8_t order[CRYPT_ORDER_BYTES];
 	uint8_t control_tx[CRYPT_HASH_BYTES], control_rx[CRYPT_HASH_BYTES];
-	uint64_t counter;      /* of the last control message sent */
-	uint64_t heard_max;    /* the highest counter heard, and a bit for each of the 64 up to it */
+	uint64_t counter;   /* of the last control message sent */
+	uint64_t heard_max; /* the highest counter heard, and a bit for each of the 64 up to it */
 	uint64_t heard_map;
 	uint64_t born_ns;
-	uint64_t confirmed_ns; /* when M4 was sent last */
+	uint64_t confirmed_ns;                                  /* when M4 was sent last */
 	uint8_t confirm[CRYPT_HASH_BYTES + CRYPT_HS_TAG_BYTES]; /* M4, for a peer that missed it */
 
 	uint32_t tx_epoch, tx_base;
 	uint16_t tx_lanes_done; /* lanes that have been told of this epoch */
 	uint64_t tx_since_ns;
 	uint64_t tx_retry_ns;
-	uint64_t tx_stopped;	/* a bit a lane */
+	uint64_t tx_stopped; /* a bit a lane */
 	uint32_t rx_epoch, rx_base;
 
-	struct crypt_retry rekey; /* REKEY is out, for tx_epoch + 1; off with all its tries used: it was given up for now */
-	struct crypt_retry ask;	  /* REKEY_ASK is out, till rx_epoch changes */
-	struct crypt_retry ping;  /* the first one, which tells the responder that we have the keys */
+	struct crypt_retry
+		rekey; /* REKEY is out, for tx_epoch + 1; off with all its tries used: it was given up for now */
+	struct crypt_retry ask;  /* REKEY_ASK is out, till rx_epoch changes */
+	struct crypt_retry ping; /* the first one, which tells the responder that we have the keys */
 };
 
 /* A set of receiving SAs: the lanes of one epoch of one session. */
 struct crypt_rx_gen {
 	uint32_t base;
 	uint16_t lanes; /* 0: free */
-	bool sure;	/* the peer has confirmed that it has these keys */
+	bool sure;      /* the peer has confirmed that it has these keys */
 	uint8_t order[CRYPT_ORDER_BYTES];
 	uint32_t epoch;
 	uint64_t drop_ns; /* CRYPT_NEVER: not yet known to be old */
@@ -86,9 +87,9 @@ struct crypt_assoc {
 	struct crypt_half halves[CRYPT_HALF_OPEN];
 	struct crypt_session now;
 	struct crypt_rx_gen gens[CRYPT_RX_GENERATIONS];
-	bool wanted;		 /* a handshake was begun and none has ended well since: go on trying, slowly */
-	uint64_t resume_ns;	 /* when the next handshake may begin by itself */
-	uint64_t unheard_ns;	 /* since when we send without hearing; CRYPT_NEVER: no such time */
+	bool wanted;         /* a handshake was begun and none has ended well since: go on trying, slowly */
+	uint64_t resume_ns;  /* when the next handshake may begin by itself */
+	uint64_t unheard_ns; /* since when we send without hearing; CRYPT_NEVER: no such time */
 	uint64_t ping_due_ns;
 	uint64_t last_number[CRYPT_MSG_LANES];
 	struct crypt_bucket notices;  /* unauthenticated ones that we send */
@@ -102,19 +103,19 @@ struct crypt_assoc {
 
 /* ---- crypt_assoc_send.c: what leaves, and when it is repeated ---- */
 
-__attribute__((format(printf, 4, 5))) void crypt_assoc_say(struct crypt_assoc *assoc, enum crypt_event event,
-	uint64_t now_ns, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void crypt_assoc_say(
+	struct crypt_assoc *assoc, enum crypt_event event, uint64_t now_ns, const char *format, ...);
 /* Sends a message, in as many datagrams as it needs. */
 void crypt_assoc_send(struct crypt_assoc *assoc, const struct crypt_msg_header *header, struct crypt_msg_bytes body);
 void crypt_assoc_send_hs(struct crypt_assoc *assoc, const struct crypt_hs *hs);
 /* A notice in the clear, at a limited rate, or under the keys of @hs if that is not NULL and has some. */
-void crypt_assoc_send_fail(struct crypt_assoc *assoc, struct crypt_hs *hs, uint64_t to, enum crypt_fail fail,
-	uint64_t now_ns);
+void crypt_assoc_send_fail(
+	struct crypt_assoc *assoc, struct crypt_hs *hs, uint64_t to, enum crypt_fail fail, uint64_t now_ns);
 void crypt_assoc_send_hint(struct crypt_assoc *assoc, bool is_session, uint64_t value, uint64_t now_ns);
 void crypt_assoc_send_control(struct crypt_assoc *assoc, const struct crypt_msg_control *control);
 /* Opens a control message of the present session. False: forged, repeated or malformed. */
-bool crypt_assoc_open_control(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes,
-	struct crypt_msg_control *control);
+bool crypt_assoc_open_control(
+	struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, struct crypt_msg_control *control);
 
 enum crypt_retry_verdict { CRYPT_RETRY_WAIT, CRYPT_RETRY_AGAIN, CRYPT_RETRY_GIVE_UP };
 void crypt_retry_begin(const struct crypt_assoc *assoc, struct crypt_retry *retry, uint64_t now_ns);
@@ -127,11 +128,11 @@ void crypt_session_order(const struct crypt_hs_result *result, uint8_t order[CRY
 /* A row of @lanes SPIs that nobody uses, or 0. */
 uint32_t crypt_assoc_choose_spis(struct crypt_assoc *assoc, uint16_t lanes);
 /* Has the keys of the peer's lanes installed. 0 or the negative errno, and none is installed. */
-int crypt_assoc_rx_install(struct crypt_assoc *assoc, const struct crypt_hs_result *result, uint32_t epoch,
-	uint32_t base);
+int crypt_assoc_rx_install(
+	struct crypt_assoc *assoc, const struct crypt_hs_result *result, uint32_t epoch, uint32_t base);
 /* The peer sends with that epoch of that session, or a later one: what is older ends after the drain time. */
-void crypt_assoc_rx_evidence(struct crypt_assoc *assoc, const uint8_t order[CRYPT_ORDER_BYTES], uint32_t epoch,
-	uint64_t now_ns);
+void crypt_assoc_rx_evidence(
+	struct crypt_assoc *assoc, const uint8_t order[CRYPT_ORDER_BYTES], uint32_t epoch, uint64_t now_ns);
 const struct crypt_rx_gen *crypt_assoc_rx_find(const struct crypt_assoc *assoc, uint32_t spi);
 /* Drops what has drained; all of it if @all. */
 void crypt_assoc_rx_expire(struct crypt_assoc *assoc, bool all, uint64_t now_ns);
@@ -152,8 +153,8 @@ void crypt_attempt_end(struct crypt_assoc *assoc);
 void crypt_attempt_take_cookie(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, uint64_t now_ns);
 void crypt_attempt_take_response(struct crypt_assoc *assoc, const struct crypt_msg_header *header, const uint8_t *body,
 	size_t bytes, uint64_t now_ns);
-void crypt_attempt_take_confirm(struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes,
-	uint64_t now_ns);
+void crypt_attempt_take_confirm(
+	struct crypt_assoc *assoc, uint64_t from, const uint8_t *body, size_t bytes, uint64_t now_ns);
 /* The peer has the keys of our attempt; M4, or a packet with them, says so. */
 void crypt_attempt_confirmed(struct crypt_assoc *assoc, uint64_t now_ns);
 /* Whether there is an attempt for which @session is ours. */

@@ -7,9 +7,9 @@
 #include "crypt_assoc_internal.h"
 #include "crypt_kdf.h"
 
-#define TX_RETRY_NS	100000000ull
-#define SPI_FIRST	256u /* below are reserved ones, as in RFC 4303, 2.1 */
-#define SPI_TRIES	16
+#define TX_RETRY_NS 100000000ull
+#define SPI_FIRST   256u /* below are reserved ones, as in RFC 4303, 2.1 */
+#define SPI_TRIES   16
 
 void crypt_session_order(const struct crypt_hs_result *result, uint8_t order[CRYPT_ORDER_BYTES])
 {
@@ -76,7 +76,7 @@ static void rx_drop(struct crypt_assoc *assoc, struct crypt_rx_gen *gen)
 {
 	for (uint16_t lane = 0; lane < gen->lanes; lane++)
 		assoc->ops->rx_drop(assoc->ctx, gen->base + lane);
-	*gen = (struct crypt_rx_gen){ 0 };
+	*gen = (struct crypt_rx_gen){0};
 }
 
 /*
@@ -102,8 +102,8 @@ static struct crypt_rx_gen *rx_place(struct crypt_assoc *assoc)
 	return oldest;
 }
 
-int crypt_assoc_rx_install(struct crypt_assoc *assoc, const struct crypt_hs_result *result, uint32_t epoch,
-	uint32_t base)
+int crypt_assoc_rx_install(
+	struct crypt_assoc *assoc, const struct crypt_hs_result *result, uint32_t epoch, uint32_t base)
 {
 	struct crypt_rx_gen *gen = rx_place(assoc);
 	struct crypt_sa_params params;
@@ -124,13 +124,13 @@ int crypt_assoc_rx_install(struct crypt_assoc *assoc, const struct crypt_hs_resu
 			assoc->ops->rx_drop(assoc->ctx, base + lane - 1u);
 		return ret;
 	}
-	*gen = (struct crypt_rx_gen){ .base = base, .lanes = result->peer_lanes, .epoch = epoch, .drop_ns = CRYPT_NEVER };
+	*gen = (struct crypt_rx_gen){.base = base, .lanes = result->peer_lanes, .epoch = epoch, .drop_ns = CRYPT_NEVER};
 	crypt_session_order(result, gen->order);
 	return 0;
 }
 
-void crypt_assoc_rx_evidence(struct crypt_assoc *assoc, const uint8_t order[CRYPT_ORDER_BYTES], uint32_t epoch,
-	uint64_t now_ns)
+void crypt_assoc_rx_evidence(
+	struct crypt_assoc *assoc, const uint8_t order[CRYPT_ORDER_BYTES], uint32_t epoch, uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < CRYPT_RX_GENERATIONS; i++) {
 		struct crypt_rx_gen *gen = &assoc->gens[i];
@@ -179,8 +179,10 @@ void crypt_assoc_tx_apply(struct crypt_assoc *assoc, uint64_t now_ns)
 	OPENSSL_cleanse(&params, sizeof(params));
 	now->tx_retry_ns = ret ? now_ns + TX_RETRY_NS : CRYPT_NEVER;
 	if (ret)
-		crypt_assoc_say(assoc, CRYPT_EVENT_PROBLEM, now_ns, "lane %u cannot take its new key (%s); it goes on with the "
-			"one before, and is asked again", now->tx_lanes_done, strerror(-ret));
+		crypt_assoc_say(assoc, CRYPT_EVENT_PROBLEM, now_ns,
+			"lane %u cannot take its new key (%s); it goes on with the "
+			"one before, and is asked again",
+			now->tx_lanes_done, strerror(-ret));
 }
 
 void crypt_assoc_tx_switch(struct crypt_assoc *assoc, uint32_t epoch, uint32_t base, uint64_t now_ns)
@@ -204,7 +206,7 @@ bool crypt_assoc_is_newer(const struct crypt_assoc *assoc, const struct crypt_hs
 
 static int make_control_keys(struct crypt_session *now)
 {
-	static const char *const labels[] = { "roced control r", "roced control i" };
+	static const char *const labels[] = {"roced control r", "roced control i"};
 	bool sm = crypt_prim_is_sm(now->r.suite), own = now->r.initiator;
 	int ret = crypt_prim_expand(sm, now->r.working_key, labels[own], NULL, now->control_tx);
 
@@ -233,9 +235,10 @@ void crypt_assoc_establish(struct crypt_assoc *assoc, const struct crypt_hs_resu
 	assoc->resume_ns = 0;
 	assoc->wanted = false;
 	crypt_assoc_tx_switch(assoc, 0, result->peer_spi_base, now_ns);
-	crypt_assoc_say(assoc, CRYPT_EVENT_ESTABLISHED, now_ns, "protected with %s, authenticated by %s, %u lanes out, %u in",
-		crypt_suite_name(result->suite), result->method == CRYPT_METHOD_PSK ? "pre-shared key" : "certificates",
-		result->lanes, result->peer_lanes);
+	crypt_assoc_say(assoc, CRYPT_EVENT_ESTABLISHED, now_ns,
+		"protected with %s, authenticated by %s, %u lanes out, %u in", crypt_suite_name(result->suite),
+		result->method == CRYPT_METHOD_PSK ? "pre-shared key" : "certificates", result->lanes,
+		result->peer_lanes);
 }
 
 void crypt_assoc_end(struct crypt_assoc *assoc, uint64_t now_ns)

@@ -9,12 +9,16 @@ void crypt_rekey_begin(struct crypt_assoc *assoc, uint64_t now_ns)
 {
 	struct crypt_session *now = &assoc->now;
 	struct crypt_msg_control rekey = {
-		.kind = CRYPT_CONTROL_REKEY, .epoch = now->tx_epoch + 1, .lanes = now->r.lanes,
+		.kind = CRYPT_CONTROL_REKEY,
+		.epoch = now->tx_epoch + 1,
+		.lanes = now->r.lanes,
 	};
 
 	if (!now->rekey.on)
 		crypt_retry_begin(assoc, &now->rekey, now_ns);
-	crypt_assoc_send_control(assoc, &rekey);
+	/* The peer takes it for granted that the epoch before is in use, on all lanes; else it is said when it is. */
+	if (now->tx_lanes_done == now->r.lanes)
+		crypt_assoc_send_control(assoc, &rekey);
 }
 
 /*
@@ -24,7 +28,7 @@ void crypt_rekey_begin(struct crypt_assoc *assoc, uint64_t now_ns)
 static void take_rekey(struct crypt_assoc *assoc, const struct crypt_msg_control *control, uint64_t now_ns)
 {
 	struct crypt_session *now = &assoc->now;
-	struct crypt_msg_control ack = { .kind = CRYPT_CONTROL_REKEY_ACK, .epoch = control->epoch };
+	struct crypt_msg_control ack = {.kind = CRYPT_CONTROL_REKEY_ACK, .epoch = control->epoch};
 	uint32_t base;
 	int ret;
 
@@ -35,8 +39,10 @@ static void take_rekey(struct crypt_assoc *assoc, const struct crypt_msg_control
 		base = crypt_assoc_choose_spis(assoc, now->r.peer_lanes);
 		ret = base ? crypt_assoc_rx_install(assoc, &now->r, control->epoch, base) : -ENOSPC;
 		if (ret) {
-			crypt_assoc_say(assoc, CRYPT_EVENT_PROBLEM, now_ns, "the keys to receive with cannot be installed: %s; "
-				"the peer goes on with those before", strerror(-ret));
+			crypt_assoc_say(assoc, CRYPT_EVENT_PROBLEM, now_ns,
+				"the keys to receive with cannot be installed: %s; "
+				"the peer goes on with those before",
+				strerror(-ret));
 			return;
 		}
 		now->rx_epoch = control->epoch;
@@ -55,7 +61,7 @@ static void take_ack(struct crypt_assoc *assoc, const struct crypt_msg_control *
 
 	if (!now->rekey.on || control->epoch != now->tx_epoch + 1)
 		return;
-	now->rekey = (struct crypt_retry){ 0 };
+	now->rekey = (struct crypt_retry){0};
 	assoc->count.rekeys++;
 	crypt_assoc_tx_switch(assoc, control->epoch, control->spi_base, now_ns);
 	crypt_assoc_say(assoc, CRYPT_EVENT_REKEYED, now_ns, "sending with epoch %u", control->epoch);
@@ -63,7 +69,7 @@ static void take_ack(struct crypt_assoc *assoc, const struct crypt_msg_control *
 
 void crypt_rekey_take(struct crypt_assoc *assoc, const struct crypt_msg_control *control, uint64_t now_ns)
 {
-	struct crypt_msg_control pong = { .kind = CRYPT_CONTROL_PONG, .token = control->token };
+	struct crypt_msg_control pong = {.kind = CRYPT_CONTROL_PONG, .token = control->token};
 
 	crypt_assoc_alive(assoc, now_ns);
 	/* Whatever it is: the peer has these keys, so it does not send with those of an earlier handshake any more. */
@@ -93,7 +99,7 @@ void crypt_rekey_take(struct crypt_assoc *assoc, const struct crypt_msg_control 
 int crypt_assoc_rekey_now(struct crypt_assoc *assoc, uint64_t now_ns)
 {
 	struct crypt_session *now = &assoc->now;
-	struct crypt_msg_control ask = { .kind = CRYPT_CONTROL_REKEY_ASK };
+	struct crypt_msg_control ask = {.kind = CRYPT_CONTROL_REKEY_ASK};
 
 	if (!now->up)
 		return -ENOTCONN;
@@ -119,7 +125,8 @@ void crypt_assoc_suspect(struct crypt_assoc *assoc, const char *why, uint64_t no
 	if (!assoc->now.up || assoc->attempt.hs || now_ns < assoc->resume_ns ||
 		!crypt_bucket_take(&assoc->suspects, now_ns))
 		return;
-	crypt_assoc_say(assoc, CRYPT_EVENT_PEER_RESTARTED, now_ns, "%s; trying a new handshake, the keys in use stay", why);
+	crypt_assoc_say(
+		assoc, CRYPT_EVENT_PEER_RESTARTED, now_ns, "%s; trying a new handshake, the keys in use stay", why);
 	crypt_attempt_begin(assoc, now_ns);
 }
 
@@ -130,19 +137,22 @@ static void stop_lane(struct crypt_assoc *assoc, uint16_t lane, uint64_t now_ns)
 	assoc->now.tx_stopped |= 1ull << lane;
 	if (assoc->ops->tx_stop)
 		assoc->ops->tx_stop(assoc->ctx, lane);
-	crypt_assoc_say(assoc, CRYPT_EVENT_HARD_LIMIT, now_ns, "the key of lane %u is used up and the peer has not answered "
-		"the wish for a new one; the lane stands still until it does", lane);
+	crypt_assoc_say(assoc, CRYPT_EVENT_HARD_LIMIT, now_ns,
+		"the key of lane %u is used up and the peer has not answered "
+		"the wish for a new one; the lane stands still until it does",
+		lane);
 }
 
-void crypt_assoc_used(struct crypt_assoc *assoc, uint16_t lane, uint32_t spi, uint64_t bytes, uint64_t packet_number,
-	uint64_t now_ns)
+void crypt_assoc_used(
+	struct crypt_assoc *assoc, uint16_t lane, uint32_t spi, uint64_t bytes, uint64_t packet_number, uint64_t now_ns)
 {
 	const struct crypt_assoc_config *config = &assoc->config;
 	struct crypt_session *now = &assoc->now;
 
 	if (!now->up || lane >= now->r.lanes)
 		return;
-	/* Before a worker has taken a new key it still counts the old one's use: of that only "it sends" is of interest. */
+	/* Before a worker has taken a new key it still counts the old one's use: of that only "it sends" is of
+	 * interest. */
 	if (packet_number != assoc->last_number[lane] && assoc->unheard_ns == CRYPT_NEVER) {
 		assoc->unheard_ns = now_ns;
 		assoc->ping_due_ns = now_ns + config->ping_ns;
@@ -162,10 +172,10 @@ void crypt_assoc_heard(struct crypt_assoc *assoc, uint64_t now_ns)
 }
 
 /* A request that nobody answers is a reason to think that the peer has lost the keys. */
-static void repeat(struct crypt_assoc *assoc, struct crypt_retry *retry, enum crypt_msg_control_kind kind,
-	uint64_t now_ns)
+static void repeat(
+	struct crypt_assoc *assoc, struct crypt_retry *retry, enum crypt_msg_control_kind kind, uint64_t now_ns)
 {
-	struct crypt_msg_control control = { .kind = (uint8_t)kind };
+	struct crypt_msg_control control = {.kind = (uint8_t)kind};
 
 	switch (crypt_retry_check(assoc, retry, now_ns)) {
 	case CRYPT_RETRY_AGAIN:
@@ -175,8 +185,8 @@ static void repeat(struct crypt_assoc *assoc, struct crypt_retry *retry, enum cr
 			crypt_assoc_send_control(assoc, &control);
 		break;
 	case CRYPT_RETRY_GIVE_UP:
-		crypt_assoc_say(assoc, CRYPT_EVENT_NO_ANSWER, now_ns, "no answer to %u %s messages", assoc->config.tries,
-			kind == CRYPT_CONTROL_PING ? "ping" : "rekey");
+		crypt_assoc_say(assoc, CRYPT_EVENT_NO_ANSWER, now_ns, "no answer to %u %s messages",
+			assoc->config.tries, kind == CRYPT_CONTROL_PING ? "ping" : "rekey");
 		crypt_assoc_suspect(assoc, "it does not answer", now_ns);
 		break;
 	case CRYPT_RETRY_WAIT:
@@ -187,7 +197,7 @@ static void repeat(struct crypt_assoc *assoc, struct crypt_retry *retry, enum cr
 /* We send and hear nothing: ask, and after a time do not wait any longer for the answer. */
 static void watch_silence(struct crypt_assoc *assoc, uint64_t now_ns)
 {
-	struct crypt_msg_control ping = { .kind = CRYPT_CONTROL_PING };
+	struct crypt_msg_control ping = {.kind = CRYPT_CONTROL_PING};
 
 	if (assoc->unheard_ns == CRYPT_NEVER || now_ns < assoc->ping_due_ns)
 		return;

@@ -13,7 +13,7 @@ void crypt_half_end(struct crypt_assoc *assoc, struct crypt_half *half)
 		crypt_gate_closed(assoc->gate);
 	crypt_hs_free(half->hs);
 	crypt_frag_reset(&half->frag);
-	*half = (struct crypt_half){ 0 };
+	*half = (struct crypt_half){0};
 }
 
 struct crypt_half *crypt_half_find(struct crypt_assoc *assoc, uint64_t session, uint64_t from)
@@ -64,17 +64,20 @@ static bool may_enter(struct crypt_assoc *assoc, const struct crypt_msg_header *
 	const struct crypt_msg_init *init, uint64_t now_ns)
 {
 	struct crypt_gate_ask ask = {
-		.addr = assoc->config.addr, .from = header->from, .init = init, .bytes = CRYPT_MSG_HEADER_BYTES + bytes,
+		.addr = assoc->config.addr,
+		.from = header->from,
+		.init = init,
+		.bytes = CRYPT_MSG_HEADER_BYTES + bytes,
 		.answer_bytes = crypt_hs_response_bytes(&assoc->config.hs, init),
 	};
-	struct crypt_msg_header answer = { .type = CRYPT_MSG_COOKIE, .to = header->from };
+	struct crypt_msg_header answer = {.type = CRYPT_MSG_COOKIE, .to = header->from};
 	uint8_t cookie[CRYPT_MSG_COOKIE_BYTES];
 
 	switch (crypt_gate_admit(assoc->gate, &ask, now_ns, cookie)) {
 	case CRYPT_GATE_PASS:
 		return true;
 	case CRYPT_GATE_COOKIE:
-		crypt_assoc_send(assoc, &answer, (struct crypt_msg_bytes){ cookie, sizeof(cookie) });
+		crypt_assoc_send(assoc, &answer, (struct crypt_msg_bytes){cookie, sizeof(cookie)});
 		return false;
 	case CRYPT_GATE_DROP:
 		break;
@@ -106,7 +109,7 @@ void crypt_half_take_init(struct crypt_assoc *assoc, const struct crypt_msg_head
 	hs = crypt_hs_respond(&assoc->config.hs, header->from, body, bytes, &init, assoc->generation + 1, base, &why);
 	if (hs) {
 		half = half_place(assoc);
-		*half = (struct crypt_half){ .hs = hs, .from = header->from, .born_ns = now_ns, .sent_ns = now_ns };
+		*half = (struct crypt_half){.hs = hs, .from = header->from, .born_ns = now_ns, .sent_ns = now_ns};
 		crypt_gate_opened(assoc->gate);
 		crypt_assoc_send_hs(assoc, hs);
 	} else if (why.fail != CRYPT_FAIL_NONE) {
@@ -122,7 +125,9 @@ static void confirm_again(struct crypt_assoc *assoc, const struct crypt_msg_head
 {
 	struct crypt_session *now = &assoc->now;
 	struct crypt_msg_header answer = {
-		.type = CRYPT_MSG_CONFIRM, .from = now->r.session, .to = now->r.peer_session,
+		.type = CRYPT_MSG_CONFIRM,
+		.from = now->r.session,
+		.to = now->r.peer_session,
 	};
 
 	if (!now->up || now->r.initiator || header->to != now->r.session || header->from != now->r.peer_session) {
@@ -132,7 +137,7 @@ static void confirm_again(struct crypt_assoc *assoc, const struct crypt_msg_head
 	if (now_ns - now->confirmed_ns < REPEAT_GAP_NS)
 		return;
 	now->confirmed_ns = now_ns;
-	crypt_assoc_send(assoc, &answer, (struct crypt_msg_bytes){ now->confirm, sizeof(now->confirm) });
+	crypt_assoc_send(assoc, &answer, (struct crypt_msg_bytes){now->confirm, sizeof(now->confirm)});
 }
 
 /* An attempt of our own that would end behind the new association, or whose end is not settled, is over. */
@@ -195,8 +200,8 @@ void crypt_half_take_auth(struct crypt_assoc *assoc, const struct crypt_msg_head
 		assoc->count.ignored++;
 		return;
 	}
-	ret = crypt_hs_take_auth(half->hs, whole.data, whole.bytes,
-		assoc->ops->wall_s ? assoc->ops->wall_s(assoc->ctx) : 0, &why);
+	ret = crypt_hs_take_auth(
+		half->hs, whole.data, whole.bytes, assoc->ops->wall_s ? assoc->ops->wall_s(assoc->ctx) : 0, &why);
 	if (!ret) {
 		finish(assoc, half, now_ns);
 	} else if (ret == -EACCES) {

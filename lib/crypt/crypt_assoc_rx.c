@@ -92,6 +92,27 @@ static void take_for_attempt(struct crypt_assoc *assoc, const struct crypt_msg_h
 		crypt_attempt_take_confirm(assoc, header->from, body, bytes, now_ns);
 }
 
+/*
+ * Header and notices are the same in all versions, so that at least this can be said. Only M1 is answered, or two
+ * versions would talk to each other for ever.
+ */
+static void take_other_version(struct crypt_assoc *assoc, int ret, const struct crypt_msg_header *header,
+	const uint8_t *datagram, size_t bytes, uint64_t now_ns)
+{
+	const uint8_t *body = datagram + CRYPT_MSG_HEADER_BYTES;
+
+	assoc->count.ignored++;
+	if (ret != -EPROTO)
+		return;
+	if (header->type == CRYPT_MSG_FAIL && bytes == CRYPT_MSG_HEADER_BYTES + 1 && body[0] == CRYPT_FAIL_VERSION)
+		take_fail(assoc, header, body, 1, now_ns);
+	if (header->type != CRYPT_MSG_INIT || header->from == 0)
+		return;
+	crypt_assoc_say(assoc, CRYPT_EVENT_REFUSED, now_ns, "refused: it speaks version %u of the handshake, we %d",
+		datagram[0], CRYPT_MSG_VERSION);
+	crypt_assoc_send_fail(assoc, NULL, header->from, CRYPT_FAIL_VERSION, now_ns);
+}
+
 void crypt_assoc_receive(struct crypt_assoc *assoc, const uint8_t *datagram, size_t bytes, uint64_t now_ns)
 {
 	struct crypt_msg_header header;
@@ -99,13 +120,7 @@ void crypt_assoc_receive(struct crypt_assoc *assoc, const uint8_t *datagram, siz
 	const uint8_t *body = datagram + CRYPT_MSG_HEADER_BYTES;
 
 	if (ret) {
-		/* Only M1 is answered, so that two versions do not talk to each other for ever. */
-		if (ret == -EPROTO && header.type == CRYPT_MSG_INIT && header.from != 0) {
-			crypt_assoc_say(assoc, CRYPT_EVENT_REFUSED, now_ns, "refused: it speaks version %u of the handshake, we %d",
-				datagram[0], CRYPT_MSG_VERSION);
-			crypt_assoc_send_fail(assoc, NULL, header.from, CRYPT_FAIL_VERSION, now_ns);
-		}
-		assoc->count.ignored++;
+		take_other_version(assoc, ret, &header, datagram, bytes, now_ns);
 		return;
 	}
 	bytes -= CRYPT_MSG_HEADER_BYTES;

@@ -54,10 +54,10 @@ void crypt_assoc_send_hs(struct crypt_assoc *assoc, const struct crypt_hs *hs)
 	crypt_assoc_send(assoc, &header, body);
 }
 
-void crypt_assoc_send_fail(struct crypt_assoc *assoc, struct crypt_hs *hs, uint64_t to, enum crypt_fail fail,
-	uint64_t now_ns)
+void crypt_assoc_send_fail(
+	struct crypt_assoc *assoc, struct crypt_hs *hs, uint64_t to, enum crypt_fail fail, uint64_t now_ns)
 {
-	struct crypt_msg_header header = { .type = CRYPT_MSG_FAIL, .to = to };
+	struct crypt_msg_header header = {.type = CRYPT_MSG_FAIL, .to = to};
 	uint8_t body[CRYPT_HS_NOTICE_BYTES];
 	size_t bytes = hs ? crypt_hs_seal_fail(hs, fail, body) : 0;
 
@@ -71,18 +71,18 @@ void crypt_assoc_send_fail(struct crypt_assoc *assoc, struct crypt_hs *hs, uint6
 		body[0] = (uint8_t)fail;
 		bytes = 1;
 	}
-	crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){ body, bytes });
+	crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){body, bytes});
 }
 
 void crypt_assoc_send_hint(struct crypt_assoc *assoc, bool is_session, uint64_t value, uint64_t now_ns)
 {
-	struct crypt_msg_hint hint = { is_session, value };
-	struct crypt_msg_header header = { .type = CRYPT_MSG_HINT };
+	struct crypt_msg_hint hint = {is_session, value};
+	struct crypt_msg_header header = {.type = CRYPT_MSG_HINT};
 	uint8_t body[16];
 	size_t bytes = crypt_msg_put_hint(&hint, body, sizeof(body));
 
 	if (crypt_bucket_take(&assoc->hints, now_ns))
-		crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){ body, bytes });
+		crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){body, bytes});
 }
 
 /* The sessions are covered, and with the key the direction; what a datagram's header has besides is fixed. */
@@ -90,23 +90,25 @@ static struct crypt_msg_bytes control_aad(uint64_t from, uint64_t to, uint8_t aa
 {
 	crypt_msg_put64(aad, from);
 	crypt_msg_put64(aad + 8, to);
-	return (struct crypt_msg_bytes){ aad, 16 };
+	return (struct crypt_msg_bytes){aad, 16};
 }
 
 void crypt_assoc_send_control(struct crypt_assoc *assoc, const struct crypt_msg_control *control)
 {
 	struct crypt_session *now = &assoc->now;
 	struct crypt_msg_header header = {
-		.type = CRYPT_MSG_CONTROL, .from = now->r.session, .to = now->r.peer_session,
+		.type = CRYPT_MSG_CONTROL,
+		.from = now->r.session,
+		.to = now->r.peer_session,
 	};
 	uint8_t plain[CONTROL_BYTES_MAX], body[8 + CONTROL_BYTES_MAX + CRYPT_HS_TAG_BYTES], aad[16];
 	size_t bytes = crypt_msg_put_control(control, plain, sizeof(plain));
 
 	crypt_msg_put64(body, ++now->counter);
 	if (crypt_prim_seal(crypt_prim_is_sm(now->r.suite), now->control_tx, now->counter,
-		control_aad(header.from, header.to, aad), plain, bytes, body + 8))
+		    control_aad(header.from, header.to, aad), plain, bytes, body + 8))
 		return;
-	crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){ body, 8 + bytes + CRYPT_HS_TAG_BYTES });
+	crypt_assoc_send(assoc, &header, (struct crypt_msg_bytes){body, 8 + bytes + CRYPT_HS_TAG_BYTES});
 }
 
 static bool is_new(const struct crypt_session *now, uint64_t counter)
@@ -127,8 +129,8 @@ static void mark_heard(struct crypt_session *now, uint64_t counter)
 	now->heard_map |= 1ull << (now->heard_max - counter);
 }
 
-bool crypt_assoc_open_control(struct crypt_assoc *assoc, const uint8_t *body, size_t bytes,
-	struct crypt_msg_control *control)
+bool crypt_assoc_open_control(
+	struct crypt_assoc *assoc, const uint8_t *body, size_t bytes, struct crypt_msg_control *control)
 {
 	struct crypt_session *now = &assoc->now;
 	uint8_t plain[CONTROL_BYTES_MAX], aad[16];
@@ -140,7 +142,7 @@ bool crypt_assoc_open_control(struct crypt_assoc *assoc, const uint8_t *body, si
 	if (!is_new(now, counter))
 		return false;
 	if (crypt_prim_open(crypt_prim_is_sm(now->r.suite), now->control_rx, counter,
-		control_aad(now->r.peer_session, now->r.session, aad), body + 8, bytes - 8, plain))
+		    control_aad(now->r.peer_session, now->r.session, aad), body + 8, bytes - 8, plain))
 		return false;
 	mark_heard(now, counter);
 	return !crypt_msg_get_control(control, plain, bytes - 8 - CRYPT_HS_TAG_BYTES);
@@ -149,7 +151,10 @@ bool crypt_assoc_open_control(struct crypt_assoc *assoc, const uint8_t *body, si
 void crypt_retry_begin(const struct crypt_assoc *assoc, struct crypt_retry *retry, uint64_t now_ns)
 {
 	*retry = (struct crypt_retry){
-		.on = true, .tries = 1, .wait_ns = assoc->config.retry_ns, .next_ns = now_ns + assoc->config.retry_ns,
+		.on = true,
+		.tries = 1,
+		.wait_ns = assoc->config.retry_ns,
+		.next_ns = now_ns + assoc->config.retry_ns,
 	};
 }
 

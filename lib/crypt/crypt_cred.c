@@ -50,7 +50,8 @@ struct crypt_cred *crypt_cred_load(const struct crypt_cred_config *config, struc
 		return NULL;
 	}
 	if (!config->psk_file && !config->cert_file) {
-		crypt_error_set(error, "neither a file of pre-shared keys nor a certificate is given; one of them is needed");
+		crypt_error_set(
+			error, "neither a file of pre-shared keys nor a certificate is given; one of them is needed");
 		goto fail;
 	}
 	if (config->psk_file && load_psks(cred, config->psk_file, error))

@@ -14,9 +14,9 @@
 
 #include "crypt_hs_prim.h"
 
-#define CRYPT_PSK_ID_BYTES 64
+#define CRYPT_PSK_ID_BYTES  64
 #define CRYPT_PSK_MIN_BYTES 32
-#define CRYPT_PSKS_MAX	   256
+#define CRYPT_PSKS_MAX      256
 
 /* What went wrong, where, and what would be right; for people. Never a key. */
 struct crypt_error {
@@ -80,8 +80,8 @@ const struct crypt_psk *crypt_cred_psk(const struct crypt_cred *cred, const char
  * What M1 says of the key its sender uses, without telling which: a MAC of the message. @sm: the offer has SM suites
  * only. See docs/protection-handshake.md.
  */
-int crypt_psk_hint(const struct crypt_psk *psk, bool sm, const uint8_t *covered, size_t bytes,
-	uint8_t hint[CRYPT_MSG_HINT_BYTES]);
+int crypt_psk_hint(
+	const struct crypt_psk *psk, bool sm, const uint8_t *covered, size_t bytes, uint8_t hint[CRYPT_MSG_HINT_BYTES]);
 /* Which key made that @hint: the one of @id, or any if NULL. NULL: none of them. */
 const struct crypt_psk *crypt_cred_find_psk(const struct crypt_cred *cred, const char *id, bool sm,
 	const uint8_t *covered, size_t bytes, const uint8_t hint[CRYPT_MSG_HINT_BYTES]);
@@ -91,16 +91,16 @@ const struct crypt_psk *crypt_cred_find_psk(const struct crypt_cred *cred, const
 /* Who a peer has to be. */
 struct crypt_cred_peer {
 	const char *const *names; /* DNS names or IP addresses; one of them has to be in the certificate. */
-	unsigned int n_names;	  /* 0: any name that an authority signed for */
-	int64_t wall_s;		  /* seconds since 1970, for the validity of certificates */
+	unsigned int n_names;     /* 0: any name that an authority signed for */
+	int64_t wall_s;           /* seconds since 1970, for the validity of certificates */
 };
 
 /* The own chain, as M2 and M3 carry it. Returns how many; they belong to @cred. */
 unsigned int crypt_cred_chain(const struct crypt_cred *cred, struct crypt_msg_bytes certs[CRYPT_MSG_CERTS]);
 
 /* Signs @bytes of @data; @signature holds CRYPT_MSG_SIGNATURE_MAX bytes. 0 or -EIO. */
-int crypt_cred_sign(const struct crypt_cred *cred, const uint8_t *data, size_t bytes, uint8_t *signature,
-	size_t *signature_bytes);
+int crypt_cred_sign(
+	const struct crypt_cred *cred, const uint8_t *data, size_t bytes, uint8_t *signature, size_t *signature_bytes);
 
 /*
  * Whether @certs lead from an authority to a peer that is who it has to be, and its key signed @data.

@@ -9,7 +9,7 @@
 #include "crypt_cred_internal.h"
 
 #define CHAIN_BYTES_MAX 15000 /* what a message has room for */
-#define SM2_ID		"1234567812345678"
+#define SM2_ID          "1234567812345678"
 
 bool crypt_cert_is_sm2(EVP_PKEY *key)
 {
@@ -18,7 +18,7 @@ bool crypt_cert_is_sm2(EVP_PKEY *key)
 	if (EVP_PKEY_is_a(key, "SM2"))
 		return true;
 	return EVP_PKEY_is_a(key, "EC") && EVP_PKEY_get_group_name(key, group, sizeof(group), NULL) == 1 &&
-		strcmp(group, "SM2") == 0;
+	       strcmp(group, "SM2") == 0;
 }
 
 const EVP_MD *crypt_cert_hash(EVP_PKEY *key)
@@ -56,7 +56,8 @@ EVP_MD_CTX *crypt_cert_context(const struct crypt_cred *cred, EVP_PKEY *key, boo
 
 	if (!ctx)
 		return NULL;
-	ok = sign ? EVP_DigestSignInit(ctx, &key_ctx, hash, NULL, key) : EVP_DigestVerifyInit(ctx, &key_ctx, hash, NULL, key);
+	ok = sign ? EVP_DigestSignInit(ctx, &key_ctx, hash, NULL, key)
+		  : EVP_DigestVerifyInit(ctx, &key_ctx, hash, NULL, key);
 	if (ok == 1 && crypt_cert_is_sm2(key))
 		ok = EVP_PKEY_CTX_set1_id(key_ctx, cred->sm2_id, (int)strlen(cred->sm2_id));
 	if (ok == 1)
@@ -65,8 +66,8 @@ EVP_MD_CTX *crypt_cert_context(const struct crypt_cred *cred, EVP_PKEY *key, boo
 	return NULL;
 }
 
-int crypt_cred_sign(const struct crypt_cred *cred, const uint8_t *data, size_t bytes, uint8_t *signature,
-	size_t *signature_bytes)
+int crypt_cred_sign(
+	const struct crypt_cred *cred, const uint8_t *data, size_t bytes, uint8_t *signature, size_t *signature_bytes)
 {
 	EVP_MD_CTX *ctx = crypt_cert_context(cred, cred->key, true);
 	int ret = -EIO;
@@ -155,7 +156,8 @@ static int take_own(struct crypt_cred *cred, X509 *cert, const char *path, struc
 	for (unsigned int i = 0; i < cred->n_chain; i++)
 		total += cred->chain[i].bytes;
 	if (n <= 0 || cred->n_chain == CRYPT_MSG_CERTS || total + (size_t)n > CHAIN_BYTES_MAX) {
-		crypt_error_set(error, "%s: more than %d certificates or %d bytes of them", path, CRYPT_MSG_CERTS, CHAIN_BYTES_MAX);
+		crypt_error_set(error, "%s: more than %d certificates or %d bytes of them", path, CRYPT_MSG_CERTS,
+			CHAIN_BYTES_MAX);
 		OPENSSL_free(der);
 		return -EINVAL;
 	}
@@ -163,7 +165,7 @@ static int take_own(struct crypt_cred *cred, X509 *cert, const char *path, struc
 		X509_up_ref(cert);
 		cred->own = cert;
 	}
-	cred->chain[cred->n_chain++] = (struct crypt_msg_bytes){ der, (size_t)n };
+	cred->chain[cred->n_chain++] = (struct crypt_msg_bytes){der, (size_t)n};
 	return 0;
 }
 
@@ -191,8 +193,10 @@ static int read_key(struct crypt_cred *cred, const char *path, struct crypt_erro
 	if (cred->key)
 		return 0;
 	if (is_encrypted)
-		crypt_error_set(error, "%s: the private key has a passphrase, which nobody can type here; "
-			"\"openssl pkey -in %s -out NEW\" takes it off", path, path);
+		crypt_error_set(error,
+			"%s: the private key has a passphrase, which nobody can type here; "
+			"\"openssl pkey -in %s -out NEW\" takes it off",
+			path, path);
 	else
 		crypt_error_set(error, "%s: holds no private key in PEM", path);
 	return -EINVAL;
@@ -219,7 +223,8 @@ static int check_own(const struct crypt_cred *cred, const struct crypt_cred_conf
 int crypt_cred_load_cert(struct crypt_cred *cred, const struct crypt_cred_config *config, struct crypt_error *error)
 {
 	if (!config->key_file || !config->ca_file) {
-		crypt_error_set(error, "%s: a certificate needs its private key and the authorities (CA) to trust as well",
+		crypt_error_set(error,
+			"%s: a certificate needs its private key and the authorities (CA) to trust as well",
 			config->cert_file);
 		return -EINVAL;
 	}

@@ -17,11 +17,13 @@ int crypt_cred_check_secret(const struct stat *st, uid_t user, const char *path,
 	if (!S_ISREG(st->st_mode))
 		crypt_error_set(error, "%s: not a regular file; a secret is read from a file only", path);
 	else if (st->st_uid != 0 && st->st_uid != user)
-		crypt_error_set(error, "%s: belongs to user %u; has to belong to root or to user %u, whom this program runs as",
-			path, st->st_uid, user);
+		crypt_error_set(error,
+			"%s: belongs to user %u; has to belong to root or to user %u, whom this program runs as", path,
+			st->st_uid, user);
 	else if ((mode & ~0600u) != 0)
-		crypt_error_set(error, "%s: mode %04o lets others than its owner at the secret; \"chmod 600 %s\" makes it right",
-			path, mode, path);
+		crypt_error_set(error,
+			"%s: mode %04o lets others than its owner at the secret; \"chmod 600 %s\" makes it right", path,
+			mode, path);
 	else
 		return 0;
 	return -EPERM;

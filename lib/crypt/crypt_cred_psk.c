@@ -13,7 +13,10 @@
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
 }
 
 static int from_hex(const char *text, size_t n, uint8_t *out)
@@ -60,8 +63,8 @@ static int derive(struct crypt_psk *psk, const uint8_t *key, size_t bytes)
 	return ret;
 }
 
-static int parse_key(struct crypt_psk *psk, const char *text, const char *path, unsigned int line,
-	struct crypt_error *error)
+static int parse_key(
+	struct crypt_psk *psk, const char *text, const char *path, unsigned int line, struct crypt_error *error)
 {
 	uint8_t key[KEY_BYTES_MAX];
 	size_t n = strlen(text);
@@ -70,11 +73,15 @@ static int parse_key(struct crypt_psk *psk, const char *text, const char *path, 
 	if (bytes < 0)
 		bytes = from_base64(text, n, key);
 	if (bytes < 0)
-		crypt_error_set(error, "%s, line %u: the key is neither hex nor base64 (or longer than %d bytes); "
-			"\"openssl rand -hex 32\" makes one", path, line, KEY_BYTES_MAX);
+		crypt_error_set(error,
+			"%s, line %u: the key is neither hex nor base64 (or longer than %d bytes); "
+			"\"openssl rand -hex 32\" makes one",
+			path, line, KEY_BYTES_MAX);
 	else if (bytes < CRYPT_PSK_MIN_BYTES)
-		crypt_error_set(error, "%s, line %u: the key has %d bytes and needs at least %d; \"openssl rand -hex 32\" "
-			"makes one", path, line, bytes, CRYPT_PSK_MIN_BYTES);
+		crypt_error_set(error,
+			"%s, line %u: the key has %d bytes and needs at least %d; \"openssl rand -hex 32\" "
+			"makes one",
+			path, line, bytes, CRYPT_PSK_MIN_BYTES);
 	else if (derive(psk, key, (size_t)bytes))
 		crypt_error_set(error, "%s, line %u: libcrypto cannot use the key", path, line);
 	else
@@ -108,13 +115,14 @@ static int parse_line(char *text, const char *path, unsigned int line, struct cr
 	if (n_words == 0)
 		return 0;
 	if (n_words > 2 || strlen(id) >= CRYPT_PSK_ID_BYTES) {
-		crypt_error_set(error, "%s, line %u: not \"KEY\" or \"ID KEY\" with an ID of at most %d characters", path,
-			line, CRYPT_PSK_ID_BYTES - 1);
+		crypt_error_set(error, "%s, line %u: not \"KEY\" or \"ID KEY\" with an ID of at most %d characters",
+			path, line, CRYPT_PSK_ID_BYTES - 1);
 		return -EINVAL;
 	}
 	for (unsigned int i = 0; i < n; i++) {
 		if (strcmp(keys[i].id, id) == 0) {
-			crypt_error_set(error, "%s, line %u: a key with the ID \"%s\" is there already", path, line, id);
+			crypt_error_set(
+				error, "%s, line %u: a key with the ID \"%s\" is there already", path, line, id);
 			return -EINVAL;
 		}
 	}
@@ -149,8 +157,10 @@ int crypt_psk_parse(const char *text, const char *path, struct crypt_psk *keys, 
 	}
 	OPENSSL_cleanse(copy, sizeof(copy));
 	if (ret >= 0 && n == 0) {
-		crypt_error_set(error, "%s: holds no key; a line is \"KEY\" or \"ID KEY\", and \"openssl rand -hex 32\" "
-			"makes a KEY", path);
+		crypt_error_set(error,
+			"%s: holds no key; a line is \"KEY\" or \"ID KEY\", and \"openssl rand -hex 32\" "
+			"makes a KEY",
+			path);
 		ret = -EINVAL;
 	}
 	return ret < 0 ? ret : (int)n;
@@ -169,8 +179,8 @@ const struct crypt_psk *crypt_cred_psk(const struct crypt_cred *cred, const char
 	return NULL;
 }
 
-int crypt_psk_hint(const struct crypt_psk *psk, bool sm, const uint8_t *covered, size_t bytes,
-	uint8_t hint[CRYPT_MSG_HINT_BYTES])
+int crypt_psk_hint(
+	const struct crypt_psk *psk, bool sm, const uint8_t *covered, size_t bytes, uint8_t hint[CRYPT_MSG_HINT_BYTES])
 {
 	uint8_t full[CRYPT_HASH_BYTES];
 	int ret = crypt_prim_mac(sm, psk->hint_key[sm], CRYPT_HASH_BYTES, covered, bytes, full);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a peer's certificates lead to somebody we trust, name whom we want, and signed what was said (RFC 5280, 6). */
+/* Whether a peer's certificates lead to somebody we trust, name whom we want, and signed what was said (RFC 5280, 6).
+ */
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -9,7 +10,7 @@
 
 #define AUTH_LEVEL 2 /* 112 bits at least: no SHA-1, no short RSA keys of authorities */
 
-static STACK_OF(X509) *decode(const struct crypt_cred *cred, const struct crypt_msg_bytes *certs, unsigned int n)
+static STACK_OF(X509) * decode(const struct crypt_cred *cred, const struct crypt_msg_bytes *certs, unsigned int n)
 {
 	STACK_OF(X509) *stack = sk_X509_new_null();
 
@@ -17,7 +18,8 @@ static STACK_OF(X509) *decode(const struct crypt_cred *cred, const struct crypt_
 		const uint8_t *p = certs[i].data;
 		X509 *cert = d2i_X509(NULL, &p, (long)certs[i].bytes);
 
-		if (cert && p == certs[i].data + certs[i].bytes && !crypt_cert_set_id(cred, cert) && sk_X509_push(stack, cert))
+		if (cert && p == certs[i].data + certs[i].bytes && !crypt_cert_set_id(cred, cert) &&
+			sk_X509_push(stack, cert))
 			continue;
 		X509_free(cert);
 		sk_X509_pop_free(stack, X509_free);
@@ -59,14 +61,14 @@ static enum crypt_fail explain(X509_STORE_CTX *ctx, int64_t wall_s, struct crypt
 	ASN1_TIME_free(now);
 	if (cert && code == X509_V_ERR_CERT_HAS_EXPIRED) {
 		time_of(X509_get0_notAfter(cert), when, sizeof(when));
-		crypt_error_set(error, "%s (%s) has expired: valid until %s, and by the clock here it is %s", whose, subject, when,
-			today);
+		crypt_error_set(error, "%s (%s) has expired: valid until %s, and by the clock here it is %s", whose,
+			subject, when, today);
 		return CRYPT_FAIL_EXPIRED;
 	}
 	if (cert && code == X509_V_ERR_CERT_NOT_YET_VALID) {
 		time_of(X509_get0_notBefore(cert), when, sizeof(when));
-		crypt_error_set(error, "%s (%s) is not valid yet: valid from %s, and by the clock here it is %s", whose, subject,
-			when, today);
+		crypt_error_set(error, "%s (%s) is not valid yet: valid from %s, and by the clock here it is %s", whose,
+			subject, when, today);
 		return CRYPT_FAIL_NOT_YET_VALID;
 	}
 	crypt_error_set(error, "%s (%s) does not lead to an authority in the CA file: %s", whose, subject,
@@ -74,8 +76,8 @@ static enum crypt_fail explain(X509_STORE_CTX *ctx, int64_t wall_s, struct crypt
 	return CRYPT_FAIL_UNTRUSTED;
 }
 
-static enum crypt_fail check_chain(const struct crypt_cred *cred, STACK_OF(X509) *stack, int64_t wall_s,
-	struct crypt_error *error)
+static enum crypt_fail check_chain(
+	const struct crypt_cred *cred, STACK_OF(X509) * stack, int64_t wall_s, struct crypt_error *error)
 {
 	X509_STORE_CTX *ctx = X509_STORE_CTX_new();
 	enum crypt_fail fail = CRYPT_FAIL_INTERNAL;
@@ -112,8 +114,8 @@ static enum crypt_fail check_names(X509 *cert, const struct crypt_cred_peer *pee
 	if (peer->n_names == 0)
 		return CRYPT_FAIL_NONE;
 	subject_of(cert, subject, sizeof(subject));
-	crypt_error_set(error, "its certificate (%s) has not the name that is required, \"%s\"%s", subject, peer->names[0],
-		peer->n_names > 1 ? ", nor one of the others" : "");
+	crypt_error_set(error, "its certificate (%s) has not the name that is required, \"%s\"%s", subject,
+		peer->names[0], peer->n_names > 1 ? ", nor one of the others" : "");
 	return CRYPT_FAIL_NAME;
 }
 
@@ -128,8 +130,9 @@ static enum crypt_fail check_signature(const struct crypt_cred *cred, X509 *cert
 	EVP_MD_CTX_free(ctx);
 	if (ok == 1)
 		return CRYPT_FAIL_NONE;
-	crypt_error_set(error, "%s", is_known ? "its signature does not verify with its certificate" :
-		"the key of its certificate is neither EC on P-256 or P-384 nor SM2");
+	crypt_error_set(error, "%s",
+		is_known ? "its signature does not verify with its certificate"
+			 : "the key of its certificate is neither EC on P-256 or P-384 nor SM2");
 	return CRYPT_FAIL_SIGNATURE;
 }
 

@@ -40,11 +40,13 @@ struct crypt_msg_bytes crypt_hs_message(const struct crypt_hs *hs, struct crypt_
 	};
 
 	*header = (struct crypt_msg_header){
-		.type = hs->state != CRYPT_HS_DONE ? types[hs->state] : hs->initiator ? CRYPT_MSG_AUTH : CRYPT_MSG_CONFIRM,
+		.type = hs->state != CRYPT_HS_DONE ? types[hs->state]
+			: hs->initiator            ? CRYPT_MSG_AUTH
+						   : CRYPT_MSG_CONFIRM,
 		.from = hs->local_session,
 		.to = hs->peer_session,
 	};
-	return (struct crypt_msg_bytes){ hs->message, hs->message_bytes };
+	return (struct crypt_msg_bytes){hs->message, hs->message_bytes};
 }
 
 const struct crypt_hs_result *crypt_hs_result(const struct crypt_hs *hs)
@@ -105,7 +107,8 @@ static int make_init(struct crypt_hs *hs, uint64_t generation)
 	return crypt_hs_set_message(hs, hs->init_body, hs->init_bytes);
 }
 
-struct crypt_hs *crypt_hs_initiate(const struct crypt_hs_config *config, uint64_t generation, struct crypt_hs_error *why)
+struct crypt_hs *crypt_hs_initiate(
+	const struct crypt_hs_config *config, uint64_t generation, struct crypt_hs_error *why)
 {
 	struct crypt_hs *hs = crypt_mem_new(sizeof(*hs));
 
@@ -202,7 +205,8 @@ int crypt_hs_take_response(struct crypt_hs *hs, uint64_t from, const uint8_t *bo
 	hs->peer_session = from;
 	ret = derive_from_response(hs, &response, body);
 	if (!ret)
-		ret = crypt_hs_check_payload(hs, body + response.clear_bytes, bytes - response.clear_bytes, wall_s, why);
+		ret = crypt_hs_check_payload(
+			hs, body + response.clear_bytes, bytes - response.clear_bytes, wall_s, why);
 	if (!ret && make_auth(hs, spi_base))
 		ret = crypt_hs_refuse(why, CRYPT_FAIL_INTERNAL, "libcrypto could not make our proof");
 	if (ret)
@@ -225,8 +229,8 @@ int crypt_hs_take_confirm(struct crypt_hs *hs, uint64_t from, const uint8_t *bod
 
 	if (hs->state != CRYPT_HS_WAIT_CONFIRM || from != hs->peer_session || bytes != sizeof(got) + CRYPT_HS_TAG_BYTES)
 		return -EBADMSG;
-	ret = crypt_prim_open(hs->sm, hs->keys.seal_r, 1, (struct crypt_msg_bytes){ hs->hash, sizeof(hs->hash) }, body,
-		bytes, got);
+	ret = crypt_prim_open(
+		hs->sm, hs->keys.seal_r, 1, (struct crypt_msg_bytes){hs->hash, sizeof(hs->hash)}, body, bytes, got);
 	if (!ret)
 		ret = crypt_hs_finish(hs, want);
 	if (!ret)

@@ -22,7 +22,7 @@ static struct crypt_msg_bytes what_to_sign(struct to_sign *sign, bool by_initiat
 	memset(sign, 0, sizeof(*sign));
 	strcpy(sign->label, by_initiator ? "roced handshake 1, initiator" : "roced handshake 1, responder");
 	memcpy(sign->hash, hash, CRYPT_HASH_BYTES);
-	return (struct crypt_msg_bytes){ (const uint8_t *)sign, sizeof(*sign) };
+	return (struct crypt_msg_bytes){(const uint8_t *)sign, sizeof(*sign)};
 }
 
 static int proof_mac(struct crypt_hs *hs, bool by_initiator, const uint8_t *hash, struct crypt_msg_bytes signature,
@@ -41,7 +41,7 @@ int crypt_hs_make_payload(struct crypt_hs *hs, uint32_t spi_base, uint8_t *messa
 {
 	const struct crypt_hs_config *config = hs->config;
 	uint8_t *plain = message + *message_bytes, signature[CRYPT_MSG_SIGNATURE_MAX], aad[CRYPT_HASH_BYTES];
-	struct crypt_msg_payload payload = { .id = config->local_id, .lanes = config->lanes, .spi_base = spi_base };
+	struct crypt_msg_payload payload = {.id = config->local_id, .lanes = config->lanes, .spi_base = spi_base};
 	size_t left = cap - *message_bytes - CRYPT_HS_TAG_BYTES, n, proof;
 	struct to_sign sign;
 	int ret;
@@ -69,7 +69,7 @@ int crypt_hs_make_payload(struct crypt_hs *hs, uint32_t spi_base, uint8_t *messa
 	ret = crypt_hs_absorb(hs, hs->hash, plain + n, proof);
 	if (!ret)
 		ret = crypt_prim_seal(hs->sm, hs->initiator ? hs->keys.seal_i : hs->keys.seal_r, 0,
-			(struct crypt_msg_bytes){ aad, sizeof(aad) }, plain, n + proof, plain);
+			(struct crypt_msg_bytes){aad, sizeof(aad)}, plain, n + proof, plain);
 	*message_bytes += n + proof + CRYPT_HS_TAG_BYTES;
 	return ret;
 }
@@ -82,11 +82,11 @@ int crypt_hs_refuse(struct crypt_hs_error *why, enum crypt_fail fail, const char
 }
 
 /* The proof; the signature first, so that its reason is told rather than that of the MAC, which fails with it. */
-static int check_proof(struct crypt_hs *hs, const struct crypt_msg_payload *payload, const uint8_t *hash, int64_t wall_s,
-	struct crypt_hs_error *why)
+static int check_proof(struct crypt_hs *hs, const struct crypt_msg_payload *payload, const uint8_t *hash,
+	int64_t wall_s, struct crypt_hs_error *why)
 {
 	const struct crypt_hs_config *config = hs->config;
-	struct crypt_cred_peer peer = { config->peer_names, config->n_peer_names, wall_s };
+	struct crypt_cred_peer peer = {config->peer_names, config->n_peer_names, wall_s};
 	struct to_sign sign;
 	uint8_t mac[CRYPT_HASH_BYTES];
 
@@ -104,7 +104,8 @@ static int check_proof(struct crypt_hs *hs, const struct crypt_msg_payload *payl
 		return 0;
 	if (hs->result.method == CRYPT_METHOD_CERT)
 		return crypt_hs_refuse(why, CRYPT_FAIL_SIGNATURE, "its proof is not of this handshake");
-	return crypt_hs_refuse(why, CRYPT_FAIL_PSK, "the pre-shared key differs from the peer's; both need the same line");
+	return crypt_hs_refuse(
+		why, CRYPT_FAIL_PSK, "the pre-shared key differs from the peer's; both need the same line");
 }
 
 static int check_id(const struct crypt_hs *hs, const struct crypt_msg_payload *payload, struct crypt_hs_error *why)
@@ -113,9 +114,11 @@ static int check_id(const struct crypt_hs *hs, const struct crypt_msg_payload *p
 
 	/* Somebody sends our own messages back to us, or two hosts have one address. */
 	if (id->bytes == own->bytes && memcmp(id->data, own->data, id->bytes) == 0)
-		return crypt_hs_refuse(why, CRYPT_FAIL_ID, "it has our own endpoint id; ids (addresses) have to differ");
+		return crypt_hs_refuse(
+			why, CRYPT_FAIL_ID, "it has our own endpoint id; ids (addresses) have to differ");
 	if (want->bytes != 0 && (id->bytes != want->bytes || memcmp(id->data, want->data, id->bytes) != 0))
-		return crypt_hs_refuse(why, CRYPT_FAIL_ID, "its endpoint id is not the one expected at its address; is there "
+		return crypt_hs_refuse(why, CRYPT_FAIL_ID,
+			"its endpoint id is not the one expected at its address; is there "
 			"address translation between us, or another host with this address?");
 	return 0;
 }
@@ -128,8 +131,8 @@ static void keep(struct crypt_hs *hs, const struct crypt_msg_payload *payload)
 	memcpy(hs->result.peer_id, payload->id.data, payload->id.bytes);
 }
 
-int crypt_hs_check_payload(struct crypt_hs *hs, const uint8_t *sealed, size_t bytes, int64_t wall_s,
-	struct crypt_hs_error *why)
+int crypt_hs_check_payload(
+	struct crypt_hs *hs, const uint8_t *sealed, size_t bytes, int64_t wall_s, struct crypt_hs_error *why)
 {
 	const uint8_t *key = hs->initiator ? hs->keys.seal_r : hs->keys.seal_i;
 	uint8_t *plain, hash[CRYPT_HASH_BYTES];
@@ -142,7 +145,7 @@ int crypt_hs_check_payload(struct crypt_hs *hs, const uint8_t *sealed, size_t by
 	if (!plain)
 		return -ENOMEM;
 	memcpy(hash, hs->hash, sizeof(hash));
-	ret = crypt_prim_open(hs->sm, key, 0, (struct crypt_msg_bytes){ hash, sizeof(hash) }, sealed, bytes, plain);
+	ret = crypt_prim_open(hs->sm, key, 0, (struct crypt_msg_bytes){hash, sizeof(hash)}, sealed, bytes, plain);
 	bytes -= CRYPT_HS_TAG_BYTES;
 	if (!ret)
 		ret = crypt_msg_get_payload(&payload, plain, bytes);

@@ -9,13 +9,13 @@
 void crypt_frag_reset(struct crypt_frag *frag)
 {
 	OPENSSL_clear_free(frag->body, SPACE_BYTES);
-	*frag = (struct crypt_frag){ 0 };
+	*frag = (struct crypt_frag){0};
 }
 
 static bool is_same(const struct crypt_frag *frag, const struct crypt_msg_header *header)
 {
 	return frag->body && frag->from == header->from && frag->type == header->type &&
-		frag->fragments == header->fragments;
+	       frag->fragments == header->fragments;
 }
 
 bool crypt_frag_add(struct crypt_frag *frag, const struct crypt_msg_header *header, const uint8_t *body, size_t bytes,
@@ -25,7 +25,7 @@ bool crypt_frag_add(struct crypt_frag *frag, const struct crypt_msg_header *head
 	bool is_last = header->fragment + 1 == header->fragments;
 
 	if (header->fragments == 1) {
-		*whole = (struct crypt_msg_bytes){ body, bytes };
+		*whole = (struct crypt_msg_bytes){body, bytes};
 		return true;
 	}
 	if (at + bytes > CRYPT_MSG_BODY_BYTES || bytes == 0)
@@ -49,6 +49,6 @@ bool crypt_frag_add(struct crypt_frag *frag, const struct crypt_msg_header *head
 		return false;
 	/* Complete: what comes next begins anew, so that a wrong piece does not stay. */
 	frag->have = 0;
-	*whole = (struct crypt_msg_bytes){ frag->body, frag->bytes };
+	*whole = (struct crypt_msg_bytes){frag->body, frag->bytes};
 	return true;
 }

@@ -8,8 +8,8 @@
 #include "crypt_hs_prim.h"
 #include "crypt_mem.h"
 
-#define SECOND_NS	  1000000000ull
-#define SECRET_LIFE_NS	  (60 * SECOND_NS)
+#define SECOND_NS         1000000000ull
+#define SECRET_LIFE_NS    (60 * SECOND_NS)
 #define COOKIES_PER_INIT  20 /* a cookie is that much cheaper than an answer */
 #define AMPLIFICATION_MAX 3
 
@@ -21,12 +21,12 @@ struct crypt_gate {
 	struct crypt_bucket cookies;
 	uint8_t secrets[2][CRYPT_HASH_BYTES];
 	uint64_t secret_ns; /* when the present one was made */
-	uint8_t number;	    /* of the present secret */
+	uint8_t number;     /* of the present secret */
 };
 
 void crypt_bucket_init(struct crypt_bucket *bucket, uint64_t gap_ns, uint32_t burst)
 {
-	*bucket = (struct crypt_bucket){ .gap_ns = gap_ns, .depth_ns = gap_ns * burst };
+	*bucket = (struct crypt_bucket){.gap_ns = gap_ns, .depth_ns = gap_ns * burst};
 }
 
 bool crypt_bucket_take(struct crypt_bucket *bucket, uint64_t now_ns)
@@ -42,7 +42,10 @@ bool crypt_bucket_take(struct crypt_bucket *bucket, uint64_t now_ns)
 void crypt_gate_config_default(struct crypt_gate_config *config)
 {
 	*config = (struct crypt_gate_config){
-		.init_per_s = 50, .init_burst = 100, .half_open_max = 256, .cookie_from = 64,
+		.init_per_s = 50,
+		.init_burst = 100,
+		.half_open_max = 256,
+		.cookie_from = 64,
 	};
 }
 
@@ -85,7 +88,9 @@ static int make_cookie(struct crypt_gate *gate, const struct crypt_gate_ask *ask
 {
 	uint8_t session[8], said[CRYPT_HASH_BYTES], mac[CRYPT_HASH_BYTES];
 	struct crypt_msg_bytes parts[] = {
-		{ session, sizeof(session) }, { ask->init->nonce, CRYPT_MSG_NONCE_BYTES }, ask->addr,
+		{session, sizeof(session)},
+		{ask->init->nonce, CRYPT_MSG_NONCE_BYTES},
+		ask->addr,
 	};
 	int ret;
 
@@ -111,7 +116,7 @@ enum crypt_gate_verdict crypt_gate_admit(struct crypt_gate *gate, const struct c
 	uint8_t cookie[CRYPT_MSG_COOKIE_BYTES])
 {
 	bool free_entry = gate->half_open < gate->config.cookie_from &&
-		ask->answer_bytes <= AMPLIFICATION_MAX * ask->bytes && ask->init->cookie_bytes == 0;
+			  ask->answer_bytes <= AMPLIFICATION_MAX * ask->bytes && ask->init->cookie_bytes == 0;
 
 	turn_secrets(gate, now_ns);
 	if (gate->half_open >= gate->config.half_open_max)

@@ -2,8 +2,8 @@
 /*
  * What a responder spends on strangers, for all associations of a daemon together: first messages are admitted at a
  * limited rate, half-open handshakes are counted, and when either runs short the sender has to show with a cookie that
- * its address is its own. Cookies need no state: they are a MAC of what the sender said with a secret that changes every
- * minute. One thread; time is an argument.
+ * its address is its own. Cookies need no state: they are a MAC of what the sender said with a secret that changes
+ * every minute. One thread; time is an argument.
  */
 #ifndef CRYPT_HS_GATE_H
 #define CRYPT_HS_GATE_H
@@ -11,10 +11,10 @@
 #include "crypt_msg.h"
 
 struct crypt_gate_config {
-	uint32_t init_per_s;	/* first messages worked on, without a cookie and with one, each */
+	uint32_t init_per_s; /* first messages worked on, without a cookie and with one, each */
 	uint32_t init_burst;
 	uint32_t half_open_max; /* handshakes that were answered and not finished */
-	uint32_t cookie_from;	/* so many of them, and every first message needs a cookie */
+	uint32_t cookie_from;   /* so many of them, and every first message needs a cookie */
 };
 
 /* 50 a second in bursts of 100, 256 half open, cookies from 64 on. */
@@ -35,9 +35,9 @@ enum crypt_gate_verdict {
 /* An M1 as the gate sees it. */
 struct crypt_gate_ask {
 	struct crypt_msg_bytes addr; /* of the sender, in any form; with its port if others share the address */
-	uint64_t from;		     /* session id */
+	uint64_t from;               /* session id */
 	const struct crypt_msg_init *init;
-	size_t bytes;	     /* of the datagram */
+	size_t bytes;        /* of the datagram */
 	size_t answer_bytes; /* of what would be sent for it: strangers get at most three times what they sent */
 };
 

@@ -8,17 +8,17 @@
 
 enum crypt_hs_state {
 	CRYPT_HS_WAIT_RESPONSE, /* initiator, M1 is out */
-	CRYPT_HS_WAIT_CONFIRM,	/* initiator, M3 is out */
-	CRYPT_HS_WAIT_AUTH,	/* responder, M2 is out */
+	CRYPT_HS_WAIT_CONFIRM,  /* initiator, M3 is out */
+	CRYPT_HS_WAIT_AUTH,     /* responder, M2 is out */
 	CRYPT_HS_DONE
 };
 
 /* All keys of the handshake itself; they are gone when it ends. */
 struct crypt_hs_keys {
-	uint8_t auth[CRYPT_HASH_BYTES];	   /* the secret, with the pre-shared key mixed in */
-	uint8_t seal_i[CRYPT_HASH_BYTES];  /* payload of M3 */
-	uint8_t seal_r[CRYPT_HASH_BYTES];  /* payloads of M2 and M4 */
-	uint8_t fail_i[CRYPT_HASH_BYTES];  /* notices */
+	uint8_t auth[CRYPT_HASH_BYTES];   /* the secret, with the pre-shared key mixed in */
+	uint8_t seal_i[CRYPT_HASH_BYTES]; /* payload of M3 */
+	uint8_t seal_r[CRYPT_HASH_BYTES]; /* payloads of M2 and M4 */
+	uint8_t fail_i[CRYPT_HASH_BYTES]; /* notices */
 	uint8_t fail_r[CRYPT_HASH_BYTES];
 	uint8_t mac_i[CRYPT_HASH_BYTES];
 	uint8_t mac_r[CRYPT_HASH_BYTES];
@@ -41,7 +41,7 @@ struct crypt_hs {
 	size_t init_bytes;
 	struct crypt_hs_keys keys;
 	uint8_t hash[CRYPT_HASH_BYTES]; /* of the transcript so far */
-	uint8_t *message;		/* what to send; OPENSSL_malloc()ed */
+	uint8_t *message;               /* what to send; OPENSSL_malloc()ed */
 	size_t message_bytes;
 	struct crypt_hs_result result;
 };
@@ -64,8 +64,8 @@ int crypt_hs_finish(struct crypt_hs *hs, uint8_t confirm[CRYPT_HASH_BYTES]);
  */
 int crypt_hs_make_payload(struct crypt_hs *hs, uint32_t spi_base, uint8_t *message, size_t *message_bytes, size_t cap);
 /* Opens and checks the peer's. The transcript goes on only if all is right. As crypt_hs_take_response(). */
-int crypt_hs_check_payload(struct crypt_hs *hs, const uint8_t *sealed, size_t bytes, int64_t wall_s,
-	struct crypt_hs_error *why);
+int crypt_hs_check_payload(
+	struct crypt_hs *hs, const uint8_t *sealed, size_t bytes, int64_t wall_s, struct crypt_hs_error *why);
 
 /* Takes @bytes of @data as the message to send. 0 or -ENOMEM. */
 int crypt_hs_set_message(struct crypt_hs *hs, const uint8_t *data, size_t bytes);

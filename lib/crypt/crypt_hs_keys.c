@@ -8,7 +8,7 @@
 
 int crypt_hs_absorb(struct crypt_hs *hs, uint8_t hash[CRYPT_HASH_BYTES], const uint8_t *data, size_t bytes)
 {
-	struct crypt_msg_bytes parts[] = { { hash, CRYPT_HASH_BYTES }, { data, bytes } };
+	struct crypt_msg_bytes parts[] = {{hash, CRYPT_HASH_BYTES}, {data, bytes}};
 
 	return crypt_prim_hash(hs->sm, parts, 2, hash);
 }
@@ -19,10 +19,10 @@ static int first_hash(struct crypt_hs *hs, const struct crypt_msg_response *resp
 	static const char label[] = "roced handshake, version 1";
 	uint8_t sessions[16];
 	struct crypt_msg_bytes parts[] = {
-		{ (const uint8_t *)label, sizeof(label) },
-		{ sessions, sizeof(sessions) },
-		{ hs->init_body, hs->init.covered_bytes },
-		{ clear, response->clear_bytes },
+		{(const uint8_t *)label, sizeof(label)},
+		{sessions, sizeof(sessions)},
+		{hs->init_body, hs->init.covered_bytes},
+		{clear, response->clear_bytes},
 	};
 
 	crypt_msg_put64(sessions, hs->initiator ? hs->local_session : hs->peer_session);
@@ -39,9 +39,12 @@ int crypt_hs_derive(struct crypt_hs *hs, const uint8_t secret[CRYPT_HS_SECRET_BY
 		const uint8_t *from;
 		uint8_t *key;
 	} steps[] = {
-		{ "roced seal i", NULL, keys->seal_i }, { "roced seal r", NULL, keys->seal_r },
-		{ "roced fail i", NULL, keys->fail_i }, { "roced fail r", NULL, keys->fail_r },
-		{ "roced mac i", keys->auth, keys->mac_i }, { "roced mac r", keys->auth, keys->mac_r },
+		{"roced seal i", NULL, keys->seal_i},
+		{"roced seal r", NULL, keys->seal_r},
+		{"roced fail i", NULL, keys->fail_i},
+		{"roced fail r", NULL, keys->fail_r},
+		{"roced mac i", keys->auth, keys->mac_i},
+		{"roced mac r", keys->auth, keys->mac_r},
 	};
 	uint8_t nonces[2 * CRYPT_MSG_NONCE_BYTES], prk[CRYPT_HASH_BYTES];
 	int ret;
@@ -55,8 +58,8 @@ int crypt_hs_derive(struct crypt_hs *hs, const uint8_t secret[CRYPT_HS_SECRET_BY
 	if (!ret && response->method == CRYPT_METHOD_PSK)
 		ret = crypt_prim_mac(hs->sm, hs->psk->auth_key[hs->sm], CRYPT_HASH_BYTES, prk, sizeof(prk), keys->auth);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !ret; i++)
-		ret = crypt_prim_expand(hs->sm, steps[i].from ? steps[i].from : prk, steps[i].label, hs->hash,
-			steps[i].key);
+		ret = crypt_prim_expand(
+			hs->sm, steps[i].from ? steps[i].from : prk, steps[i].label, hs->hash, steps[i].key);
 	OPENSSL_cleanse(prk, sizeof(prk));
 	hs->has_keys = !ret;
 	return ret;
@@ -74,7 +77,7 @@ int crypt_hs_finish(struct crypt_hs *hs, uint8_t confirm[CRYPT_HASH_BYTES])
 size_t crypt_hs_seal_fail(struct crypt_hs *hs, enum crypt_fail fail, uint8_t out[CRYPT_HS_NOTICE_BYTES])
 {
 	const uint8_t *key = hs->initiator ? hs->keys.fail_i : hs->keys.fail_r;
-	struct crypt_msg_bytes no_aad = { out, 0 };
+	struct crypt_msg_bytes no_aad = {out, 0};
 	uint8_t reason = (uint8_t)fail;
 
 	if (!hs->has_keys)
@@ -88,7 +91,7 @@ size_t crypt_hs_seal_fail(struct crypt_hs *hs, enum crypt_fail fail, uint8_t out
 enum crypt_fail crypt_hs_open_fail(const struct crypt_hs *hs, const uint8_t *body, size_t bytes)
 {
 	const uint8_t *key = hs->initiator ? hs->keys.fail_r : hs->keys.fail_i;
-	struct crypt_msg_bytes no_aad = { body, 0 };
+	struct crypt_msg_bytes no_aad = {body, 0};
 	uint8_t reason;
 
 	if (!hs->has_keys || bytes != CRYPT_HS_NOTICE_BYTES)

@@ -33,8 +33,8 @@ int crypt_prim_hash(bool sm, const struct crypt_msg_bytes *parts, unsigned int n
 	return ok ? 0 : -EIO;
 }
 
-int crypt_prim_mac(bool sm, const void *key, size_t key_bytes, const void *data, size_t bytes,
-	uint8_t out[CRYPT_HASH_BYTES])
+int crypt_prim_mac(
+	bool sm, const void *key, size_t key_bytes, const void *data, size_t bytes, uint8_t out[CRYPT_HASH_BYTES])
 {
 	unsigned int n = CRYPT_HASH_BYTES;
 
@@ -61,7 +61,7 @@ int crypt_prim_expand(bool sm, const uint8_t prk[CRYPT_HASH_BYTES], const char *
 static int gcm(bool seal, const uint8_t key[32], uint64_t counter, struct crypt_msg_bytes aad, const uint8_t *in,
 	size_t bytes, uint8_t *out, uint8_t tag[CRYPT_HS_TAG_BYTES])
 {
-	uint8_t nonce[12] = { 0 };
+	uint8_t nonce[12] = {0};
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
 	int n, enc = seal ? 1 : 0, ret = -EIO;
 
@@ -89,7 +89,7 @@ out:
 
 static int sm4_ctr(const uint8_t key[SM4_KEY_BYTES], uint64_t counter, const uint8_t *in, size_t bytes, uint8_t *out)
 {
-	uint8_t iv[16] = { 0 };
+	uint8_t iv[16] = {0};
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
 	int n, ret = -EIO;
 
@@ -106,7 +106,7 @@ static int sm_tag(const uint8_t key[CRYPT_HASH_BYTES], uint64_t counter, struct 
 	size_t bytes, uint8_t tag[CRYPT_HS_TAG_BYTES])
 {
 	uint8_t head[16], inner[CRYPT_HASH_BYTES], full[CRYPT_HASH_BYTES];
-	struct crypt_msg_bytes parts[] = { { head, sizeof(head) }, aad, { in, bytes } };
+	struct crypt_msg_bytes parts[] = {{head, sizeof(head)}, aad, {in, bytes}};
 	int ret;
 
 	crypt_msg_put64(head, counter);
@@ -205,8 +205,8 @@ void crypt_ecdh_free(struct crypt_ecdh *ecdh)
 	EVP_PKEY_free(key_of(ecdh));
 }
 
-int crypt_ecdh_derive(const struct crypt_ecdh *ecdh, const struct crypt_msg_share *peer,
-	uint8_t secret[CRYPT_HS_SECRET_BYTES])
+int crypt_ecdh_derive(
+	const struct crypt_ecdh *ecdh, const struct crypt_msg_share *peer, uint8_t secret[CRYPT_HS_SECRET_BYTES])
 {
 	EVP_PKEY *own = key_of(ecdh), *other = EVP_PKEY_new();
 	EVP_PKEY_CTX *ctx = NULL;

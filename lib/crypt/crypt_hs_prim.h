@@ -13,8 +13,8 @@
 
 #include "crypt_msg.h"
 
-#define CRYPT_HASH_BYTES     32 /* of SHA-256 and of SM3 */
-#define CRYPT_HS_TAG_BYTES   16
+#define CRYPT_HASH_BYTES      32 /* of SHA-256 and of SM3 */
+#define CRYPT_HS_TAG_BYTES    16
 #define CRYPT_HS_SECRET_BYTES 32
 
 /* Which of the two families of algorithms a suite belongs to. */
@@ -30,8 +30,8 @@ int crypt_prim_random(void *out, size_t n);
 int crypt_prim_hash(bool sm, const struct crypt_msg_bytes *parts, unsigned int n, uint8_t out[CRYPT_HASH_BYTES]);
 
 /* HMAC (RFC 2104) of @data; also HKDF-Extract (RFC 5869, 2.2) with @key as the salt. */
-int crypt_prim_mac(bool sm, const void *key, size_t key_bytes, const void *data, size_t bytes,
-	uint8_t out[CRYPT_HASH_BYTES]);
+int crypt_prim_mac(
+	bool sm, const void *key, size_t key_bytes, const void *data, size_t bytes, uint8_t out[CRYPT_HASH_BYTES]);
 
 /* HKDF-Expand (RFC 5869, 2.3) to one block, with info = @label || @context (of CRYPT_HASH_BYTES, or NULL). */
 int crypt_prim_expand(bool sm, const uint8_t prk[CRYPT_HASH_BYTES], const char *label, const uint8_t *context,
@@ -51,7 +51,7 @@ struct crypt_ecdh;
 struct crypt_ecdh *crypt_ecdh_new(enum crypt_msg_group group, struct crypt_msg_share *share);
 void crypt_ecdh_free(struct crypt_ecdh *ecdh);
 /* The shared secret. -EBADMSG: @peer is no point of the curve, or one of small order. */
-int crypt_ecdh_derive(const struct crypt_ecdh *ecdh, const struct crypt_msg_share *peer,
-	uint8_t secret[CRYPT_HS_SECRET_BYTES]);
+int crypt_ecdh_derive(
+	const struct crypt_ecdh *ecdh, const struct crypt_msg_share *peer, uint8_t secret[CRYPT_HS_SECRET_BYTES]);
 
 #endif

@@ -59,16 +59,17 @@ static bool choose(const struct crypt_hs_config *config, const uint8_t *body, co
 		return true;
 	choice->method = CRYPT_METHOD_PSK;
 	if ((common & CRYPT_METHOD_PSK) == 0 || crypt_cred_psks(config->cred) == 0) {
-		crypt_hs_refuse(why, CRYPT_FAIL_METHOD, "it has no way of authentication that is allowed here (pre-shared key, "
+		crypt_hs_refuse(why, CRYPT_FAIL_METHOD,
+			"it has no way of authentication that is allowed here (pre-shared key, "
 			"certificate)");
 		return false;
 	}
 	choice->psk = crypt_cred_find_psk(config->cred, config->psk_id, sm_only(init), body, init->hint_at, init->hint);
 	if (choice->psk)
 		return true;
-	crypt_hs_refuse(why, CRYPT_FAIL_PSK, config->psk_id ?
-		"its pre-shared key is not the one that is set for it here; both need the same line" :
-		"its pre-shared key is none of those in the file here; both need the same line");
+	crypt_hs_refuse(why, CRYPT_FAIL_PSK,
+		config->psk_id ? "its pre-shared key is not the one that is set for it here; both need the same line"
+			       : "its pre-shared key is none of those in the file here; both need the same line");
 	return false;
 }
 
@@ -105,7 +106,9 @@ static int exchange(struct crypt_hs *hs, struct crypt_msg_response *response, ui
 static int make_response(struct crypt_hs *hs, uint32_t spi_base)
 {
 	struct crypt_msg_response response = {
-		.suite = (uint8_t)hs->result.suite, .method = (uint8_t)hs->result.method, .generation = hs->result.generation,
+		.suite = (uint8_t)hs->result.suite,
+		.method = (uint8_t)hs->result.method,
+		.generation = hs->result.generation,
 	};
 	uint8_t *body = OPENSSL_malloc(CRYPT_MSG_BODY_BYTES);
 	size_t bytes = 0;
@@ -121,8 +124,9 @@ static int make_response(struct crypt_hs *hs, uint32_t spi_base)
 	return ret;
 }
 
-struct crypt_hs *crypt_hs_respond(const struct crypt_hs_config *config, uint64_t from, const uint8_t *body, size_t bytes,
-	const struct crypt_msg_init *init, uint64_t generation, uint32_t spi_base, struct crypt_hs_error *why)
+struct crypt_hs *crypt_hs_respond(const struct crypt_hs_config *config, uint64_t from, const uint8_t *body,
+	size_t bytes, const struct crypt_msg_init *init, uint64_t generation, uint32_t spi_base,
+	struct crypt_hs_error *why)
 {
 	struct choice choice;
 	struct crypt_hs *hs;
@@ -147,7 +151,10 @@ struct crypt_hs *crypt_hs_respond(const struct crypt_hs_config *config, uint64_t
 	memcpy(hs->init_body, body, bytes);
 	hs->init_bytes = bytes;
 	hs->result = (struct crypt_hs_result){
-		.suite = choice.suite, .method = choice.method, .lanes = config->lanes, .spi_base = spi_base,
+		.suite = choice.suite,
+		.method = choice.method,
+		.lanes = config->lanes,
+		.spi_base = spi_base,
 		.generation = generation > init->generation ? generation : init->generation,
 	};
 	if (!crypt_prim_random(&hs->local_session, sizeof(hs->local_session)) && hs->local_session != 0)
@@ -167,7 +174,7 @@ static int make_confirm(struct crypt_hs *hs)
 	int ret = crypt_hs_finish(hs, body);
 
 	if (!ret)
-		ret = crypt_prim_seal(hs->sm, hs->keys.seal_r, 1, (struct crypt_msg_bytes){ hs->hash, sizeof(hs->hash) },
+		ret = crypt_prim_seal(hs->sm, hs->keys.seal_r, 1, (struct crypt_msg_bytes){hs->hash, sizeof(hs->hash)},
 			body, CRYPT_HASH_BYTES, body);
 	if (!ret)
 		ret = crypt_hs_set_message(hs, body, sizeof(body));
@@ -175,8 +182,8 @@ static int make_confirm(struct crypt_hs *hs)
 	return ret;
 }
 
-int crypt_hs_take_auth(struct crypt_hs *hs, const uint8_t *body, size_t bytes, int64_t wall_s,
-	struct crypt_hs_error *why)
+int crypt_hs_take_auth(
+	struct crypt_hs *hs, const uint8_t *body, size_t bytes, int64_t wall_s, struct crypt_hs_error *why)
 {
 	int ret;
 

@@ -63,7 +63,7 @@ static void get(struct in *i, void *data, size_t n)
 
 static uint64_t get_int(struct in *i, unsigned int n)
 {
-	uint8_t raw[8] = { 0 };
+	uint8_t raw[8] = {0};
 
 	get(i, raw + 8 - n, n);
 	return crypt_msg_get64(raw);
@@ -91,7 +91,7 @@ uint64_t crypt_msg_get64(const uint8_t *in)
 
 size_t crypt_msg_put_header(const struct crypt_msg_header *header, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, CRYPT_MSG_VERSION, 1);
 	put_int(&o, header->type, 1);
@@ -110,7 +110,7 @@ static bool may_be_long(uint8_t type)
 
 int crypt_msg_get_header(struct crypt_msg_header *header, const uint8_t *datagram, size_t bytes)
 {
-	struct in i = { .p = datagram, .bytes = bytes };
+	struct in i = {.p = datagram, .bytes = bytes};
 	uint8_t version = (uint8_t)get_int(&i, 1);
 
 	header->type = (uint8_t)get_int(&i, 1);
@@ -160,7 +160,7 @@ static void get_share(struct in *i, struct crypt_msg_share *share)
 size_t crypt_msg_put_init(struct crypt_msg_init *init, uint8_t *out, size_t cap)
 {
 	unsigned int n_shares = (init->shares[0].group ? 1u : 0u) + (init->shares[1].group ? 1u : 0u);
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, init->methods, 1);
 	put_int(&o, init->n_suites, 1);
@@ -201,7 +201,7 @@ static void get_suites(struct in *i, struct crypt_msg_init *init)
 
 int crypt_msg_get_init(struct crypt_msg_init *init, const uint8_t *body, size_t bytes)
 {
-	struct in i = { .p = body, .bytes = bytes };
+	struct in i = {.p = body, .bytes = bytes};
 	unsigned int n_shares;
 
 	memset(init, 0, sizeof(*init));
@@ -229,7 +229,7 @@ int crypt_msg_get_init(struct crypt_msg_init *init, const uint8_t *body, size_t 
 
 size_t crypt_msg_put_response(struct crypt_msg_response *response, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, response->suite + 1u, 1);
 	put_int(&o, response->method, 1);
@@ -242,7 +242,7 @@ size_t crypt_msg_put_response(struct crypt_msg_response *response, uint8_t *out,
 
 int crypt_msg_get_response(struct crypt_msg_response *response, const uint8_t *body, size_t bytes)
 {
-	struct in i = { .p = body, .bytes = bytes };
+	struct in i = {.p = body, .bytes = bytes};
 
 	memset(response, 0, sizeof(*response));
 	response->suite = (uint8_t)(get_int(&i, 1) - 1u);
@@ -260,7 +260,7 @@ int crypt_msg_get_response(struct crypt_msg_response *response, const uint8_t *b
 
 size_t crypt_msg_put_payload(struct crypt_msg_payload *payload, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, payload->id.bytes, 1);
 	put(&o, payload->id.data, payload->id.bytes);
@@ -279,7 +279,7 @@ size_t crypt_msg_put_payload(struct crypt_msg_payload *payload, uint8_t *out, si
 
 size_t crypt_msg_put_proof(const struct crypt_msg_payload *payload, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, payload->signature.bytes, 2);
 	put(&o, payload->signature.data, payload->signature.bytes);
@@ -297,7 +297,7 @@ static void get_bytes(struct in *i, struct crypt_msg_bytes *bytes, unsigned int 
 
 int crypt_msg_get_payload(struct crypt_msg_payload *payload, const uint8_t *in, size_t bytes)
 {
-	struct in i = { .p = in, .bytes = bytes };
+	struct in i = {.p = in, .bytes = bytes};
 
 	memset(payload, 0, sizeof(*payload));
 	get_bytes(&i, &payload->id, 1, 1, CRYPT_MSG_ID_BYTES);
@@ -321,7 +321,7 @@ int crypt_msg_get_payload(struct crypt_msg_payload *payload, const uint8_t *in, 
 
 size_t crypt_msg_put_control(const struct crypt_msg_control *control, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, control->kind, 1);
 	switch (control->kind) {
@@ -345,7 +345,7 @@ size_t crypt_msg_put_control(const struct crypt_msg_control *control, uint8_t *o
 
 int crypt_msg_get_control(struct crypt_msg_control *control, const uint8_t *in, size_t bytes)
 {
-	struct in i = { .p = in, .bytes = bytes };
+	struct in i = {.p = in, .bytes = bytes};
 
 	memset(control, 0, sizeof(*control));
 	control->kind = (uint8_t)get_int(&i, 1);
@@ -376,7 +376,7 @@ int crypt_msg_get_control(struct crypt_msg_control *control, const uint8_t *in, 
 
 size_t crypt_msg_put_hint(const struct crypt_msg_hint *hint, uint8_t *out, size_t cap)
 {
-	struct out o = { .p = out, .cap = cap };
+	struct out o = {.p = out, .cap = cap};
 
 	put_int(&o, hint->is_session ? 1 : 0, 1);
 	put_int(&o, hint->value, 8);
@@ -385,7 +385,7 @@ size_t crypt_msg_put_hint(const struct crypt_msg_hint *hint, uint8_t *out, size_
 
 int crypt_msg_get_hint(struct crypt_msg_hint *hint, const uint8_t *body, size_t bytes)
 {
-	struct in i = { .p = body, .bytes = bytes };
+	struct in i = {.p = body, .bytes = bytes};
 	uint64_t what = get_int(&i, 1);
 
 	hint->is_session = what == 1;

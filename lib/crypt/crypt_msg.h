@@ -15,33 +15,33 @@
 
 #include "crypt_cipher.h"
 
-#define CRYPT_MSG_VERSION	 1
-#define CRYPT_MSG_HEADER_BYTES	 20
+#define CRYPT_MSG_VERSION        1
+#define CRYPT_MSG_HEADER_BYTES   20
 #define CRYPT_MSG_FRAGMENT_BYTES 1180 /* of a body, in every fragment but the last one */
 #define CRYPT_MSG_DATAGRAM_BYTES (CRYPT_MSG_HEADER_BYTES + CRYPT_MSG_FRAGMENT_BYTES)
-#define CRYPT_MSG_FRAGMENTS	 14
-#define CRYPT_MSG_BODY_BYTES	 16384 /* of a whole message */
+#define CRYPT_MSG_FRAGMENTS      14
+#define CRYPT_MSG_BODY_BYTES     16384 /* of a whole message */
 
-#define CRYPT_MSG_NONCE_BYTES	32
-#define CRYPT_MSG_HINT_BYTES	16
-#define CRYPT_MSG_COOKIE_BYTES	17 /* which secret, and 16 bytes of MAC */
-#define CRYPT_MSG_SHARE_BYTES	65 /* the longest public key: an uncompressed SM2 point */
-#define CRYPT_MSG_MAC_BYTES	32
-#define CRYPT_MSG_ID_BYTES	64
-#define CRYPT_MSG_CERTS		8
+#define CRYPT_MSG_NONCE_BYTES   32
+#define CRYPT_MSG_HINT_BYTES    16
+#define CRYPT_MSG_COOKIE_BYTES  17 /* which secret, and 16 bytes of MAC */
+#define CRYPT_MSG_SHARE_BYTES   65 /* the longest public key: an uncompressed SM2 point */
+#define CRYPT_MSG_MAC_BYTES     32
+#define CRYPT_MSG_ID_BYTES      64
+#define CRYPT_MSG_CERTS         8
 #define CRYPT_MSG_SIGNATURE_MAX 256
-#define CRYPT_MSG_LANES		64
+#define CRYPT_MSG_LANES         64
 
 enum crypt_msg_type {
-	CRYPT_MSG_INIT = 1,	/* M1 */
-	CRYPT_MSG_RESPONSE,	/* M2 */
-	CRYPT_MSG_AUTH,		/* M3 */
-	CRYPT_MSG_CONFIRM,	/* M4 */
-	CRYPT_MSG_COOKIE,	/* "send M1 again with this" */
-	CRYPT_MSG_FAIL,		/* a notice in the clear: believed as far as a text goes */
-	CRYPT_MSG_FAIL_SEALED,	/* a notice under the handshake's key */
-	CRYPT_MSG_HINT,		/* "I do not know this SPI or session" */
-	CRYPT_MSG_CONTROL,	/* of an established association, sealed */
+	CRYPT_MSG_INIT = 1,    /* M1 */
+	CRYPT_MSG_RESPONSE,    /* M2 */
+	CRYPT_MSG_AUTH,        /* M3 */
+	CRYPT_MSG_CONFIRM,     /* M4 */
+	CRYPT_MSG_COOKIE,      /* "send M1 again with this" */
+	CRYPT_MSG_FAIL,        /* a notice in the clear: believed as far as a text goes */
+	CRYPT_MSG_FAIL_SEALED, /* a notice under the handshake's key */
+	CRYPT_MSG_HINT,        /* "I do not know this SPI or session" */
+	CRYPT_MSG_CONTROL,     /* of an established association, sealed */
 	CRYPT_MSG_TYPES
 };
 
@@ -101,7 +101,7 @@ struct crypt_msg_init {
 	uint8_t cookie_bytes; /* 0 or CRYPT_MSG_COOKIE_BYTES */
 	uint8_t cookie[CRYPT_MSG_COOKIE_BYTES];
 	size_t covered_bytes; /* of the body: what the transcript and the hint's MAC cover; set by both */
-	size_t hint_at;	      /* where in the body the hint is; set by both */
+	size_t hint_at;       /* where in the body the hint is; set by both */
 };
 
 struct crypt_msg_response {
@@ -132,10 +132,10 @@ struct crypt_msg_payload {
 
 struct crypt_msg_control {
 	uint8_t kind;
-	uint16_t lanes;	   /* REKEY */
-	uint32_t epoch;	   /* REKEY, REKEY_ACK */
+	uint16_t lanes;    /* REKEY */
+	uint32_t epoch;    /* REKEY, REKEY_ACK */
 	uint32_t spi_base; /* REKEY_ACK */
-	uint64_t token;	   /* PING, PONG */
+	uint64_t token;    /* PING, PONG */
 };
 
 struct crypt_msg_hint {

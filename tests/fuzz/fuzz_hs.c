@@ -10,9 +10,9 @@
 #include "hs_world.h"
 
 #define MAX_STEPS 40
-#define TAPE	  48
-#define STEP_NS	  (20 * MS_NS)
-#define END_NS	  (200 * SECOND_NS)
+#define TAPE      48
+#define STEP_NS   (20 * MS_NS)
+#define END_NS    (200 * SECOND_NS)
 
 /* The low bits of a step's first byte; bit 4: to which host. */
 enum step { STEP_RAW, STEP_AIMED, STEP_CHANGED, STEP_CHANGED_NEXT, STEP_WAIT, STEP_START, STEP_REKEY, STEP_RESTART };
@@ -142,7 +142,7 @@ static void check_bounds(bool was_restarted)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = { data, size };
+	struct input in = {data, size};
 	static struct crypt_cred *cred;
 	bool was_restarted = false;
 

@@ -49,8 +49,8 @@ void certs_remove(void)
 
 static EVP_PKEY *make_key(const char *curve)
 {
-	EVP_PKEY *key = strcmp(curve, "SM2") == 0 ? EVP_PKEY_Q_keygen(NULL, NULL, "SM2") :
-		EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
+	EVP_PKEY *key = strcmp(curve, "SM2") == 0 ? EVP_PKEY_Q_keygen(NULL, NULL, "SM2")
+						  : EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
 
 	assert_non_null(key);
 	return key;
@@ -78,8 +78,7 @@ static void extend(X509 *cert, int nid, const char *value)
 	X509_EXTENSION_free(ext);
 }
 
-static X509 *make_cert(const char *cn, EVP_PKEY *key, X509 *issuer, int64_t from_s,
-	int64_t until_s)
+static X509 *make_cert(const char *cn, EVP_PKEY *key, X509 *issuer, int64_t from_s, int64_t until_s)
 {
 	X509 *cert = X509_new();
 	X509_NAME *name = X509_get_subject_name(cert);
@@ -98,7 +97,7 @@ static X509 *make_cert(const char *cn, EVP_PKEY *key, X509 *issuer, int64_t from
 
 static struct certs_ca make_ca(const char *curve, const char *cn, const struct certs_ca *issuer)
 {
-	struct certs_ca ca = { .key = make_key(curve) };
+	struct certs_ca ca = {.key = make_key(curve)};
 
 	ca.cert = make_cert(cn, ca.key, issuer ? issuer->cert : NULL, CERTS_NOW_S - 100 * CERTS_DAY_S,
 		CERTS_NOW_S + 100 * CERTS_DAY_S);
@@ -149,11 +148,11 @@ static X509 *make_leaf(const struct certs_ca *ca, const struct certs_want *want,
 	return cert;
 }
 
-struct crypt_cred *certs_cred(const struct certs_ca *ca, const struct certs_want *want, const struct certs_ca *trust,
-	const char *psk)
+struct crypt_cred *certs_cred(
+	const struct certs_ca *ca, const struct certs_want *want, const struct certs_ca *trust, const char *psk)
 {
 	char cert_path[256], key_path[256], ca_path[256], psk_path[256];
-	struct crypt_cred_config config = { .cert_file = cert_path, .key_file = key_path, .ca_file = ca_path };
+	struct crypt_cred_config config = {.cert_file = cert_path, .key_file = key_path, .ca_file = ca_path};
 	const char *curve = want->curve ? want->curve : "P-256";
 	struct certs_ca links[CRYPT_MSG_CERTS];
 	BIO *bio = BIO_new(BIO_s_mem()), *trusted = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
@@ -163,7 +162,7 @@ struct crypt_cred *certs_cred(const struct certs_ca *ca, const struct certs_want
 	X509 *leaf;
 
 	for (unsigned int i = 0; i < want->links; i++)
-		links[i] = make_ca(curve, (const char[]){ 'l', (char)('0' + i), 0 }, i ? &links[i - 1] : ca);
+		links[i] = make_ca(curve, (const char[]){'l', (char)('0' + i), 0}, i ? &links[i - 1] : ca);
 	leaf = make_leaf(want->links ? &links[want->links - 1] : ca, want, key);
 	PEM_write_bio_X509(bio, leaf);
 	for (unsigned int i = want->links; i > 0; i--) {

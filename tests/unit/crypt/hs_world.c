@@ -31,7 +31,7 @@ static struct world_flight *launch(struct world *world, unsigned int to)
 		memset(flight, 0, offsetof(struct world_flight, datagram));
 		flight->to = to;
 		flight->at_ns = world->now_ns + world->delay_ns +
-			(world->jitter_ns ? world_random(world) % world->jitter_ns : 0) + 1;
+				(world->jitter_ns ? world_random(world) % world->jitter_ns : 0) + 1;
 		return flight;
 	}
 	fail_msg("too many datagrams in flight");
@@ -152,14 +152,20 @@ static void say(void *ctx, enum crypt_event event, const char *text)
 }
 
 static const struct crypt_assoc_ops ops = {
-	.emit = emit, .rx_add = rx_add, .tx_use = tx_use, .tx_stop = tx_stop, .rx_drop = rx_drop, .spi_used = spi_used,
-	.wall_s = wall_s, .say = say,
+	.emit = emit,
+	.rx_add = rx_add,
+	.tx_use = tx_use,
+	.tx_stop = tx_stop,
+	.rx_drop = rx_drop,
+	.spi_used = spi_used,
+	.wall_s = wall_s,
+	.say = say,
 };
 
 void world_init(struct world *world, uint64_t seed, struct crypt_cred *cred0, struct crypt_cred *cred1)
 {
-	struct crypt_cred *creds[2] = { cred0, cred1 };
-	static const char *const names[2] = { "10.0.0.1", "10.0.0.2" };
+	struct crypt_cred *creds[2] = {cred0, cred1};
+	static const char *const names[2] = {"10.0.0.1", "10.0.0.2"};
 	struct crypt_gate_config gate;
 
 	memset(world, 0, sizeof(*world));
@@ -179,11 +185,15 @@ void world_init(struct world *world, uint64_t seed, struct crypt_cred *cred0, st
 		host->id[15] = (uint8_t)(i + 1);
 		crypt_assoc_config_default(config);
 		config->peer = names[1 - i];
-		config->addr = (struct crypt_msg_bytes){ world->hosts[1 - i].id, 16 };
+		config->addr = (struct crypt_msg_bytes){world->hosts[1 - i].id, 16};
 		config->hs = (struct crypt_hs_config){
-			.cred = creds[i], .n_suites = 3, .suites = { CRYPT_AES_256_GCM, CRYPT_AES_128_GCM, CRYPT_SM4_GCM },
-			.methods = CRYPT_METHOD_PSK | CRYPT_METHOD_CERT, .lanes = (uint16_t)(2 + i),
-			.local_id = { host->id, 16 }, .peer_id = { world->hosts[1 - i].id, 16 },
+			.cred = creds[i],
+			.n_suites = 3,
+			.suites = {CRYPT_AES_256_GCM, CRYPT_AES_128_GCM, CRYPT_SM4_GCM},
+			.methods = CRYPT_METHOD_PSK | CRYPT_METHOD_CERT,
+			.lanes = (uint16_t)(2 + i),
+			.local_id = {host->id, 16},
+			.peer_id = {world->hosts[1 - i].id, 16},
 		};
 	}
 }
@@ -241,8 +251,8 @@ static void send_data(struct world *world)
 			if (tx->spi == 0 || host->mute)
 				continue;
 			host->tx_number[lane]++;
-			crypt_assoc_used(host->assoc, lane, tx->spi, host->tx_number[lane] * 1000, host->tx_number[lane],
-				world->now_ns);
+			crypt_assoc_used(host->assoc, lane, tx->spi, host->tx_number[lane] * 1000,
+				host->tx_number[lane], world->now_ns);
 			flight = launch(world, 1 - i);
 			flight->is_data = true;
 			flight->spi = tx->spi;
@@ -347,8 +357,8 @@ static bool is_settled(const struct world *world)
 	crypt_assoc_status(world->hosts[0].assoc, &a);
 	crypt_assoc_status(world->hosts[1].assoc, &b);
 	return a.established && b.established && a.generation == b.generation && a.initiator != b.initiator &&
-		a.tx_spi_base == b.rx_spi_base && b.tx_spi_base == a.rx_spi_base && a.tx_epoch == b.rx_epoch &&
-		a.rx_epoch == b.tx_epoch && !a.rekeying && !b.rekeying && world_agrees(world);
+	       a.tx_spi_base == b.rx_spi_base && b.tx_spi_base == a.rx_spi_base && a.tx_epoch == b.rx_epoch &&
+	       a.rx_epoch == b.tx_epoch && !a.rekeying && !b.rekeying && world_agrees(world);
 }
 
 bool world_settle(struct world *world, uint64_t ns)
@@ -366,7 +376,7 @@ bool world_settle(struct world *world, uint64_t ns)
 struct crypt_cred *world_psk(const char *text)
 {
 	char path[] = "/tmp/roced-psk-XXXXXX";
-	struct crypt_cred_config config = { .psk_file = path };
+	struct crypt_cred_config config = {.psk_file = path};
 	struct crypt_cred *cred;
 	struct crypt_error error;
 	int fd = mkstemp(path);

@@ -11,9 +11,9 @@
 
 #include "crypt_assoc.h"
 
-#define MS_NS	  1000000ull
+#define MS_NS     1000000ull
 #define SECOND_NS 1000000000ull
-#define HOUR_NS	  (3600 * SECOND_NS)
+#define HOUR_NS   (3600 * SECOND_NS)
 
 #define WORLD_FLIGHTS 512
 #define WORLD_RX      2048
@@ -41,7 +41,7 @@ struct world_host {
 	unsigned int fail_rx_add; /* so many calls of rx_add() fail */
 	unsigned int fail_tx_use;
 	unsigned int tx_stops;
-	bool mute; /* what it sends is lost */
+	bool mute;          /* what it sends is lost */
 	bool was_restarted; /* it may have told of keys that it does not know any more */
 };
 
@@ -65,7 +65,7 @@ struct world {
 	uint64_t delay_ns, jitter_ns;
 	uint64_t send_every_ns; /* data, on all lanes of both; 0: none */
 	uint64_t send_next_ns;
-	uint64_t data_lost;	/* packets whose key was not there: has to stay 0 */
+	uint64_t data_lost; /* packets whose key was not there: has to stay 0 */
 	uint64_t data_good;
 	int64_t wall_s;
 	/* May change a datagram; false: it is lost. NULL: none. */

@@ -171,13 +171,13 @@ static void any_restarts(void **state)
 /* Long messages, that come in pieces. */
 static void any_link_with_certificates(void **state)
 {
-	static const char *const curves[] = { "P-256", "P-384", "SM2" };
+	static const char *const curves[] = {"P-256", "P-384", "SM2"};
 	uint64_t seeds = how_many(300) / 10;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct certs_ca ca = certs_ca_new(curves[seed % 3], "ca");
-		struct certs_want want = { .curve = curves[seed / 3 % 3], .fat = (unsigned int)(seed * 397 % 8000) };
+		struct certs_want want = {.curve = curves[seed / 3 % 3], .fat = (unsigned int)(seed * 397 % 8000)};
 
 		world_init(&w, seed, certs_cred(&ca, &want, &ca, NULL), certs_cred(&ca, &want, &ca, NULL));
 		go(seed, false);

@@ -15,7 +15,7 @@
 
 #include "hs_certs.h"
 
-#define HEX_KEY "00112233445566778899aabbccddeeff0123456789abcdef0123456789ABCDEF"
+#define HEX_KEY    "00112233445566778899aabbccddeeff0123456789abcdef0123456789ABCDEF"
 #define BASE64_KEY "ABEiM0RVZneImaq7zN3u/wEjRWeJq83vASNFZ4mrze8=" /* the same 32 bytes */
 
 static struct crypt_error error;
@@ -61,15 +61,16 @@ static void bad_key_lines(void **state)
 	static const struct {
 		const char *text, *said;
 	} bad[] = {
-		{ "", "keys: holds no key" },
-		{ "# nothing\n\n", "holds no key" },
-		{ "00112233445566778899aabbccddeeff0123456789abcdef0123456789abcd\n", "line 1: the key has 31 bytes and needs" },
-		{ "\nsecret\n", "keys, line 2: the key is neither hex nor base64" },
-		{ "a AAAx\n", "has 3 bytes and needs at least 32; \"openssl rand -hex 32\"" },
-		{ "a b " HEX_KEY, "not \"KEY\" or \"ID KEY\"" },
-		{ "a " HEX_KEY "\na " HEX_KEY, "line 2: a key with the ID \"a\" is there already" },
-		{ HEX_KEY "\n" HEX_KEY, "line 2: a key with the ID \"\" is there already" },
-		{ "0123456789012345678901234567890123456789012345678901234567890123 " HEX_KEY, "an ID of at most 63" },
+		{"", "keys: holds no key"},
+		{"# nothing\n\n", "holds no key"},
+		{"00112233445566778899aabbccddeeff0123456789abcdef0123456789abcd\n",
+			"line 1: the key has 31 bytes and needs"},
+		{"\nsecret\n", "keys, line 2: the key is neither hex nor base64"},
+		{"a AAAx\n", "has 3 bytes and needs at least 32; \"openssl rand -hex 32\""},
+		{"a b " HEX_KEY, "not \"KEY\" or \"ID KEY\""},
+		{"a " HEX_KEY "\na " HEX_KEY, "line 2: a key with the ID \"a\" is there already"},
+		{HEX_KEY "\n" HEX_KEY, "line 2: a key with the ID \"\" is there already"},
+		{"0123456789012345678901234567890123456789012345678901234567890123 " HEX_KEY, "an ID of at most 63"},
 	};
 
 	(void)state;
@@ -90,7 +91,7 @@ static void bad_key_lines(void **state)
 
 static void owner_and_mode(void **state)
 {
-	struct stat st = { .st_mode = S_IFREG | 0600, .st_uid = 7 };
+	struct stat st = {.st_mode = S_IFREG | 0600, .st_uid = 7};
 
 	(void)state;
 	assert_int_equal(crypt_cred_check_secret(&st, 7, "k", &error), 0);
@@ -121,7 +122,7 @@ static void expect_no_load(const struct crypt_cred_config *config, const char *t
 static void key_files(void **state)
 {
 	char path[256], link[300], text[70000];
-	struct crypt_cred_config config = { .psk_file = path };
+	struct crypt_cred_config config = {.psk_file = path};
 	struct crypt_cred *cred;
 
 	(void)state;
@@ -181,7 +182,7 @@ static void certificate_files(void **state)
 {
 	struct certs_ca ca = certs_ca_new("P-256", "ca"), other = certs_ca_new("P-256", "other");
 	char cert[256], key[256], bad[256];
-	struct crypt_cred_config config = { .cert_file = cert, .key_file = key, .ca_file = cert };
+	struct crypt_cred_config config = {.cert_file = cert, .key_file = key, .ca_file = cert};
 	EVP_PKEY *rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
 	struct crypt_cred *cred;
 

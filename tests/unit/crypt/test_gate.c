@@ -14,12 +14,12 @@
 #include "hs_world.h"
 
 static struct crypt_msg_init first;
-static uint8_t addr[4] = { 10, 0, 0, 1 };
+static uint8_t addr[4] = {10, 0, 0, 1};
 static uint8_t cookie[CRYPT_MSG_COOKIE_BYTES];
 
 static struct crypt_gate *gate_of(uint32_t per_s, uint32_t burst, uint32_t half_open, uint32_t cookie_from)
 {
-	struct crypt_gate_config config = { per_s, burst, half_open, cookie_from };
+	struct crypt_gate_config config = {per_s, burst, half_open, cookie_from};
 	struct crypt_gate *gate = crypt_gate_new(&config);
 
 	assert_non_null(gate);
@@ -29,7 +29,7 @@ static struct crypt_gate *gate_of(uint32_t per_s, uint32_t burst, uint32_t half_
 
 static enum crypt_gate_verdict ask(struct crypt_gate *gate, uint64_t now_ns)
 {
-	struct crypt_gate_ask a = { { addr, 4 }, 77, &first, 200, 320 };
+	struct crypt_gate_ask a = {{addr, 4}, 77, &first, 200, 320};
 
 	return crypt_gate_admit(gate, &a, now_ns, cookie);
 }
@@ -96,7 +96,7 @@ static void cookies_for_half_open(void **state)
 static void cookies_for_long_answers(void **state)
 {
 	struct crypt_gate *gate = gate_of(50, 100, 100, 100);
-	struct crypt_gate_ask a = { { addr, 4 }, 77, &first, 200, 601 };
+	struct crypt_gate_ask a = {{addr, 4}, 77, &first, 200, 601};
 
 	(void)state;
 	assert_int_equal(crypt_gate_admit(gate, &a, 1, cookie), CRYPT_GATE_COOKIE);
@@ -108,7 +108,7 @@ static void cookies_for_long_answers(void **state)
 static void flood(void **state)
 {
 	struct crypt_gate *gate = gate_of(10, 20, 1000, 1000);
-	unsigned int n[3] = { 0 };
+	unsigned int n[3] = {0};
 
 	(void)state;
 	for (uint64_t ns = 0; ns < 10 * SECOND_NS; ns += 100000)
@@ -131,10 +131,11 @@ static void forged_first_messages(bool with_certificates)
 {
 	static struct world w;
 	struct certs_ca ca = certs_ca_new("P-256", "ca");
-	struct certs_want want = { 0 };
-	struct crypt_gate_config config = { .init_per_s = 50, .init_burst = 50, .half_open_max = 64, .cookie_from = 8 };
-	struct crypt_msg_header header = { .type = CRYPT_MSG_INIT, .fragments = 1 };
-	struct crypt_msg_init init = { .methods = 3, .n_suites = 1, .lanes = 1, .shares = { { CRYPT_GROUP_X25519, 32, { 9 } } } };
+	struct certs_want want = {0};
+	struct crypt_gate_config config = {.init_per_s = 50, .init_burst = 50, .half_open_max = 64, .cookie_from = 8};
+	struct crypt_msg_header header = {.type = CRYPT_MSG_INIT, .fragments = 1};
+	struct crypt_msg_init init = {
+		.methods = 3, .n_suites = 1, .lanes = 1, .shares = {{CRYPT_GROUP_X25519, 32, {9}}}};
 	uint8_t datagram[512];
 	size_t bytes;
 

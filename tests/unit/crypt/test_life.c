@@ -220,8 +220,8 @@ static void one_way_traffic(void **state)
 /* Hints from anybody: only one that names an SPI in use is heard, and it costs a handshake each few seconds at most. */
 static void forged_hints(void **state)
 {
-	struct crypt_msg_header header = { .type = CRYPT_MSG_HINT, .fragments = 1 };
-	struct crypt_msg_hint hint = { .value = 1 };
+	struct crypt_msg_header header = {.type = CRYPT_MSG_HINT, .fragments = 1};
+	struct crypt_msg_hint hint = {.value = 1};
 	uint8_t datagram[64];
 
 	(void)state;

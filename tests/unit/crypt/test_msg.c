@@ -14,9 +14,14 @@
 
 static void header(void **state)
 {
-	struct crypt_msg_header h = { .type = CRYPT_MSG_AUTH, .fragment = 1, .fragments = 2, .from = 0x0102030405060708,
-		.to = 0x1112131415161718 }, got;
-	static const uint8_t want[] = { 1, 3, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18 };
+	struct crypt_msg_header h = {.type = CRYPT_MSG_AUTH,
+					.fragment = 1,
+					.fragments = 2,
+					.from = 0x0102030405060708,
+					.to = 0x1112131415161718},
+				got;
+	static const uint8_t want[] = {
+		1, 3, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
 	uint8_t out[CRYPT_MSG_DATAGRAM_BYTES + 1];
 
 	(void)state;
@@ -58,9 +63,15 @@ static void header(void **state)
 
 static void init(void **state)
 {
-	struct crypt_msg_init m = { .methods = 3, .n_suites = 2, .suites = { CRYPT_SM4_GCM, CRYPT_AES_128_GCM }, .lanes = 5,
-		.generation = 77, .nonce = { 1 }, .hint = { 2 },
-		.shares = { { CRYPT_GROUP_X25519, 32, { 3 } }, { CRYPT_GROUP_SM2, 65, { 4 } } } }, got;
+	struct crypt_msg_init m = {.methods = 3,
+				      .n_suites = 2,
+				      .suites = {CRYPT_SM4_GCM, CRYPT_AES_128_GCM},
+				      .lanes = 5,
+				      .generation = 77,
+				      .nonce = {1},
+				      .hint = {2},
+				      .shares = {{CRYPT_GROUP_X25519, 32, {3}}, {CRYPT_GROUP_SM2, 65, {4}}}},
+			      got;
 	uint8_t out[512];
 	size_t n, at;
 
@@ -89,6 +100,20 @@ static void init(void **state)
 	out[2] = out[3];
 	assert_int_equal(crypt_msg_get_init(&got, out, n), 0);
 	assert_int_equal(got.n_suites, 1);
+}
+
+static void bad_init(void **state)
+{
+	struct crypt_msg_init m = {.methods = 1,
+				      .n_suites = 2,
+				      .suites = {CRYPT_AES_256_GCM, CRYPT_AES_128_GCM},
+				      .lanes = 5,
+				      .shares = {{CRYPT_GROUP_X25519, 32, {3}}}},
+			      got;
+	uint8_t out[512];
+	size_t n;
+
+	(void)state;
 	/* The same curve twice, a curve that is not known, a key of a wrong length. */
 	m.shares[1] = m.shares[0];
 	n = crypt_msg_put_init(&m, out, sizeof(out));
@@ -113,9 +138,15 @@ static void init(void **state)
 
 static void payload(void **state)
 {
-	static const uint8_t id[] = { 1, 2, 3 }, cert[] = { 9, 9 }, signature[] = { 7, 7, 7, 7 };
-	struct crypt_msg_payload p = { .id = { id, 3 }, .lanes = 4, .spi_base = 0x1000, .n_certs = 2,
-		.certs = { { cert, 2 }, { cert, 1 } }, .signature = { signature, 4 }, .mac = { 5 } }, got;
+	static const uint8_t id[] = {1, 2, 3}, cert[] = {9, 9}, signature[] = {7, 7, 7, 7};
+	struct crypt_msg_payload p = {.id = {id, 3},
+					 .lanes = 4,
+					 .spi_base = 0x1000,
+					 .n_certs = 2,
+					 .certs = {{cert, 2}, {cert, 1}},
+					 .signature = {signature, 4},
+					 .mac = {5}},
+				 got;
 	uint8_t out[256];
 	size_t n, at;
 
@@ -140,14 +171,14 @@ static void payload(void **state)
 static void control(void **state)
 {
 	const struct crypt_msg_control all[] = {
-		{ .kind = CRYPT_CONTROL_REKEY, .epoch = 7, .lanes = 3 },
-		{ .kind = CRYPT_CONTROL_REKEY_ACK, .epoch = 7, .spi_base = 4711 },
-		{ .kind = CRYPT_CONTROL_REKEY_ASK },
-		{ .kind = CRYPT_CONTROL_PING, .token = 1ull << 63 },
-		{ .kind = CRYPT_CONTROL_PONG, .token = 3 },
+		{.kind = CRYPT_CONTROL_REKEY, .epoch = 7, .lanes = 3},
+		{.kind = CRYPT_CONTROL_REKEY_ACK, .epoch = 7, .spi_base = 4711},
+		{.kind = CRYPT_CONTROL_REKEY_ASK},
+		{.kind = CRYPT_CONTROL_PING, .token = 1ull << 63},
+		{.kind = CRYPT_CONTROL_PONG, .token = 3},
 	};
 	struct crypt_msg_control got;
-	uint8_t out[32] = { 0 };
+	uint8_t out[32] = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -176,10 +207,11 @@ static void fragments(void **state)
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (uint8_t)(i * 7 + i / 256);
 	for (unsigned int seed = 1; seed <= 200; seed++) {
-		struct crypt_frag frag = { 0 };
+		struct crypt_frag frag = {0};
 		size_t bytes = 1 + (size_t)rand() % CRYPT_MSG_BODY_BYTES;
-		unsigned int n = (unsigned int)((bytes + CRYPT_MSG_FRAGMENT_BYTES - 1) / CRYPT_MSG_FRAGMENT_BYTES), tries = 0;
-		struct crypt_msg_header h = { .type = CRYPT_MSG_AUTH, .fragments = (uint8_t)n, .from = 5 };
+		unsigned int n = (unsigned int)((bytes + CRYPT_MSG_FRAGMENT_BYTES - 1) / CRYPT_MSG_FRAGMENT_BYTES),
+			     tries = 0;
+		struct crypt_msg_header h = {.type = CRYPT_MSG_AUTH, .fragments = (uint8_t)n, .from = 5};
 		bool done = false;
 
 		for (tries = 0; !done; tries++) {
@@ -199,10 +231,10 @@ static void fragments(void **state)
 
 static void fragments_of_others(void **state)
 {
-	uint8_t piece[CRYPT_MSG_FRAGMENT_BYTES] = { 1 };
-	struct crypt_msg_header h = { .type = CRYPT_MSG_AUTH, .fragments = 2, .from = 5 };
+	uint8_t piece[CRYPT_MSG_FRAGMENT_BYTES] = {1};
+	struct crypt_msg_header h = {.type = CRYPT_MSG_AUTH, .fragments = 2, .from = 5};
 	struct crypt_msg_bytes whole;
-	struct crypt_frag frag = { 0 };
+	struct crypt_frag frag = {0};
 
 	(void)state;
 	assert_false(crypt_frag_add(&frag, &h, piece, sizeof(piece), &whole));
@@ -227,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header),
 		cmocka_unit_test(init),
+		cmocka_unit_test(bad_init),
 		cmocka_unit_test(payload),
 		cmocka_unit_test(control),
 		cmocka_unit_test(fragments),

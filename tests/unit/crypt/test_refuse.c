@@ -45,7 +45,8 @@ static void another_key(void **state)
 {
 	(void)state;
 	world_init(&w, 1, world_psk(WORLD_PSK), world_psk(OTHER_PSK));
-	expect_refusal(1, "10.0.0.1: refused: its pre-shared key is none of those in the file", "the pre-shared key differs");
+	expect_refusal(
+		1, "10.0.0.1: refused: its pre-shared key is none of those in the file", "the pre-shared key differs");
 }
 
 static void another_key_is_set(void **state)
@@ -93,7 +94,7 @@ static void no_common_suite(void **state)
 static void no_common_method(void **state)
 {
 	struct certs_ca ca = certs_ca_new("P-256", "ca");
-	struct certs_want want = { 0 };
+	struct certs_want want = {0};
 
 	(void)state;
 	world_init(&w, 1, world_psk(WORLD_PSK), certs_cred(&ca, &want, &ca, NULL));
@@ -103,7 +104,7 @@ static void no_common_method(void **state)
 
 static void another_id(void **state)
 {
-	static const uint8_t else_id[16] = { 9 };
+	static const uint8_t else_id[16] = {9};
 
 	(void)state;
 	world_init(&w, 1, world_psk(WORLD_PSK), world_psk(WORLD_PSK));
@@ -120,9 +121,9 @@ static void another_id(void **state)
 static bool other_version(struct world *world, unsigned int from, uint8_t *datagram, size_t *bytes)
 {
 	(void)world;
+	(void)from;
 	(void)bytes;
-	if (from == 0)
-		datagram[0] = 9;
+	datagram[0] = 9; /* as each sees the other */
 	return true;
 }
 
@@ -137,9 +138,9 @@ static void another_version(void **state)
 static void meet(const char *curve0, const char *curve1, unsigned int links, unsigned int fat, uint8_t suite)
 {
 	struct certs_ca ca = certs_ca_new(curve0, "ca");
-	struct certs_want want0 = { .curve = curve0, .links = links, .fat = fat, .san = "DNS:a.example,IP:10.0.0.1" };
-	struct certs_want want1 = { .curve = curve1, .links = links, .fat = fat, .cn = "b.example" };
-	static const char *const names0[] = { "other", "10.0.0.1" }, *const names1[] = { "b.example" };
+	struct certs_want want0 = {.curve = curve0, .links = links, .fat = fat, .san = "DNS:a.example,IP:10.0.0.1"};
+	struct certs_want want1 = {.curve = curve1, .links = links, .fat = fat, .cn = "b.example"};
+	static const char *const names0[] = {"other", "10.0.0.1"}, *const names1[] = {"b.example"};
 	struct crypt_assoc_status status;
 
 	world_init(&w, 7, certs_cred(&ca, &want0, &ca, NULL), certs_cred(&ca, &want1, &ca, NULL));
@@ -185,7 +186,7 @@ static void expect_cert_refusal(unsigned int bad, const struct certs_want *want,
 	const char *here, const char *there)
 {
 	struct certs_ca ca = certs_ca_new("P-256", "ca"), other = certs_ca_new("P-256", "other");
-	struct certs_want good = { 0 };
+	struct certs_want good = {0};
 	struct crypt_cred *creds[2];
 
 	creds[bad] = certs_cred(other_ca ? &other : &ca, want, &ca, NULL);
@@ -200,16 +201,17 @@ static void expect_cert_refusal(unsigned int bad, const struct certs_want *want,
 
 static void bad_certificates(void **state)
 {
-	struct certs_want plain = { .cn = "me" }, usage = { .usage = "keyAgreement" };
-	struct certs_want old = { .cn = "me", .from_s = CERTS_NOW_S - 9 * CERTS_DAY_S, .until_s = CERTS_NOW_S - 1 };
-	struct certs_want early = { .cn = "me", .from_s = CERTS_NOW_S + 60 };
-	struct certs_want named = { .cn = "me", .san = "DNS:x.example,IP:10.0.0.9" };
+	struct certs_want plain = {.cn = "me"}, usage = {.usage = "keyAgreement"};
+	struct certs_want old = {.cn = "me", .from_s = CERTS_NOW_S - 9 * CERTS_DAY_S, .until_s = CERTS_NOW_S - 1};
+	struct certs_want early = {.cn = "me", .from_s = CERTS_NOW_S + 60};
+	struct certs_want named = {.cn = "me", .san = "DNS:x.example,IP:10.0.0.9"};
 
 	(void)state;
 	for (unsigned int bad = 0; bad < 2; bad++) {
 		expect_cert_refusal(bad, &old, false, NULL, "its certificate (/CN=me) has expired: valid until Jan 15",
 			"our certificate has expired");
-		expect_cert_refusal(bad, &early, false, NULL, "its certificate (/CN=me) is not valid yet: valid from Jan 15",
+		expect_cert_refusal(bad, &early, false, NULL,
+			"its certificate (/CN=me) is not valid yet: valid from Jan 15",
 			"our certificate is not valid yet");
 		expect_cert_refusal(bad, &plain, true, NULL, "(/CN=me) does not lead to an authority in the CA file",
 			"it does not trust the authority");
@@ -218,7 +220,8 @@ static void bad_certificates(void **state)
 		expect_cert_refusal(bad, &plain, false, "you", "(/CN=me) has not the name that is required, \"you\"",
 			"none of the names");
 		/* With a DNS name in it the CN is none (RFC 6125, 6.4.4). */
-		expect_cert_refusal(bad, &named, false, "me", "has not the name that is required, \"me\"", "none of the names");
+		expect_cert_refusal(
+			bad, &named, false, "me", "has not the name that is required, \"me\"", "none of the names");
 		expect_cert_refusal(bad, &usage, false, NULL, "is not for signatures", "it does not trust");
 	}
 }
@@ -227,7 +230,7 @@ static void bad_certificates(void **state)
 static void certificate_expires(void **state)
 {
 	struct certs_ca ca = certs_ca_new("P-256", "ca");
-	struct certs_want want = { 0 };
+	struct certs_want want = {0};
 
 	(void)state;
 	world_init(&w, 3, certs_cred(&ca, &want, &ca, NULL), certs_cred(&ca, &want, &ca, NULL));
@@ -254,7 +257,8 @@ static bool drop_all_but_first(struct world *world, unsigned int from, uint8_t *
 	(void)bytes;
 	/* For each M1 a notice comes back before the answer does. */
 	if (from == 0 && datagram[1] == CRYPT_MSG_INIT) {
-		struct crypt_msg_header header = { .type = CRYPT_MSG_FAIL, .fragments = 1, .to = crypt_msg_get64(datagram + 4) };
+		struct crypt_msg_header header = {
+			.type = CRYPT_MSG_FAIL, .fragments = 1, .to = crypt_msg_get64(datagram + 4)};
 		uint8_t notice[CRYPT_MSG_HEADER_BYTES + 1];
 
 		crypt_msg_put_header(&header, notice, sizeof(notice));

@@ -164,7 +164,7 @@ static void all_is_wiped(void **state)
 /* The test itself would see a key that is left. */
 static void looking_works(void **state)
 {
-	uint8_t secret[16] = { 1, 2, 3 };
+	uint8_t secret[16] = {1, 2, 3};
 	uint8_t *block = OPENSSL_malloc(100);
 
 	(void)state;

@@ -16,10 +16,10 @@ static struct crypt_cred *creds[2];
 
 struct change {
 	uint8_t type;
-	size_t at;	  /* in the first datagram of the message, or the last one */
+	size_t at; /* in the first datagram of the message, or the last one */
 	bool in_last;
 	uint8_t flip;
-	size_t longest;	  /* datagram of that type seen */
+	size_t longest; /* datagram of that type seen */
 	unsigned int hits;
 };
 
@@ -67,7 +67,7 @@ static void end(void)
 /* Every byte of one message of the handshake. */
 static void change_bytes(uint8_t suite, uint8_t type, bool in_last, size_t step)
 {
-	struct change c = { .type = type, .in_last = in_last, .longest = 1 };
+	struct change c = {.type = type, .in_last = in_last, .longest = 1};
 
 	for (c.at = 0; c.at < c.longest; c.at += step) {
 		begin(suite);
@@ -78,8 +78,10 @@ static void change_bytes(uint8_t suite, uint8_t type, bool in_last, size_t step)
 		crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
 		world_run(&w, 600 * MS_NS);
 		/* Signatures vary in length by a few bytes. */
-		if ((c.hits > 0 || c.at + 8 < c.longest) && (is_established(0) || (type != CRYPT_MSG_CONFIRM && is_established(1))))
-			fail_msg("message %u, byte %zu, flipped %02x (%u times): keys came of it", type, c.at, c.flip, c.hits);
+		if ((c.hits > 0 || c.at + 8 < c.longest) &&
+			(is_established(0) || (type != CRYPT_MSG_CONFIRM && is_established(1))))
+			fail_msg("message %u, byte %zu, flipped %02x (%u times): keys came of it", type, c.at, c.flip,
+				c.hits);
 		w.tamper = NULL;
 		if (c.at % 16 == 0)
 			assert_true(world_settle(&w, 60 * SECOND_NS));
@@ -110,7 +112,7 @@ static void with_psk(void **state)
 static void with_certificates(void **state)
 {
 	struct certs_ca ca = certs_ca_new("P-256", "ca");
-	struct certs_want want = { 0 }, fat = { .fat = 1000 };
+	struct certs_want want = {0}, fat = {.fat = 1000};
 
 	(void)state;
 	creds[0] = certs_cred(&ca, &want, &ca, NULL);
@@ -128,7 +130,7 @@ static void with_certificates(void **state)
 /* Every byte of a control message. */
 static void rekey(void **state)
 {
-	struct change c = { .type = CRYPT_MSG_CONTROL, .longest = 1 };
+	struct change c = {.type = CRYPT_MSG_CONTROL, .longest = 1};
 	struct crypt_assoc_status status;
 
 	(void)state;
