@@ -91,6 +91,13 @@ struct crypt_assoc *crypt_assoc_new(const struct crypt_assoc_config *config, str
 		crypt_mem_free(assoc, sizeof(*assoc));
 		return NULL;
 	}
+	if ((assoc->config.hs.methods & CRYPT_METHOD_CERT) != 0 && !ops->wall_s) {
+		crypt_error_set(error, "certificates need the time of day (wall_s)");
+		crypt_mem_free(assoc, sizeof(*assoc));
+		return NULL;
+	}
+	if (assoc->config.drain_ns < SECOND_NS)
+		assoc->config.drain_ns = SECOND_NS;
 	assoc->gate = gate;
 	assoc->ops = ops;
 	assoc->ctx = ctx;
