@@ -50,7 +50,8 @@ struct crypt_assoc_ops {
 
 struct crypt_assoc_config {
 	struct crypt_hs_config hs;
-	const char *peer;            /* its address, for texts */
+	const char *peer; /* its address as text; also the ID of its pre-shared key, if there is one with it and
+			     hs.psk_id is NULL */
 	struct crypt_msg_bytes addr; /* its address as bytes, for cookies */
 	uint32_t window_packets;     /* replay window of receiving SAs; 16,384 */
 	uint64_t soft_bytes;         /* of a key, then rekey; 4 TiB */
