@@ -33,8 +33,13 @@ void crypt_assoc_config_default(struct crypt_assoc_config *config)
 }
 
 /* What credentials there are for decides what can be offered. */
-static int check_methods(struct crypt_hs_config *hs, struct crypt_error *error)
+static int check_methods(struct crypt_assoc_config *config, struct crypt_error *error)
 {
+	struct crypt_hs_config *hs = &config->hs;
+
+	/* A key with the peer's address as its ID is this peer's, and no other is good enough then. */
+	if (!hs->psk_id && crypt_cred_psk(hs->cred, config->peer))
+		hs->psk_id = config->peer;
 	if (crypt_cred_psks(hs->cred) == 0)
 		hs->methods &= (uint8_t)~CRYPT_METHOD_PSK;
 	if (!crypt_cred_has_cert(hs->cred))
@@ -74,7 +79,7 @@ static int check_config(struct crypt_assoc_config *config, struct crypt_error *e
 		return -EINVAL;
 	if (config->handshake_ns == 0 || config->hard_ns < config->handshake_ns || config->ping_ns == 0)
 		return -EINVAL;
-	return check_methods(hs, error);
+	return check_methods(config, error);
 }
 
 struct crypt_assoc *crypt_assoc_new(const struct crypt_assoc_config *config, struct crypt_gate *gate,
@@ -91,6 +96,13 @@ struct crypt_assoc *crypt_assoc_new(const struct crypt_assoc_config *config, str
 		crypt_mem_free(assoc, sizeof(*assoc));
 		return NULL;
 	}
+	if ((assoc->config.hs.methods & CRYPT_METHOD_CERT) != 0 && !ops->wall_s) {
+		crypt_error_set(error, "certificates need the time of day (wall_s)");
+		crypt_mem_free(assoc, sizeof(*assoc));
+		return NULL;
+	}
+	if (assoc->config.drain_ns < SECOND_NS)
+		assoc->config.drain_ns = SECOND_NS;
 	assoc->gate = gate;
 	assoc->ops = ops;
 	assoc->ctx = ctx;

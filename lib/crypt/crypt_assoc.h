@@ -43,13 +43,15 @@ struct crypt_assoc_ops {
 	bool (*spi_used)(void *ctx, uint32_t base, uint16_t n);
 	/* Seconds since 1970, for certificates; optional without them. */
 	int64_t (*wall_s)(void *ctx);
-	/* For people: never a key. Each event at most once a second, the first three of a kind at once. */
+	/* For people: never a key. Each event at most once a second, the first three of a kind at once;
+	 * CRYPT_EVENT_ESTABLISHED always. */
 	void (*say)(void *ctx, enum crypt_event event, const char *text);
 };
 
 struct crypt_assoc_config {
 	struct crypt_hs_config hs;
-	const char *peer;            /* its address, for texts */
+	const char *peer; /* its address as text; also the ID of its pre-shared key, if there is one with it and
+			     hs.psk_id is NULL */
 	struct crypt_msg_bytes addr; /* its address as bytes, for cookies */
 	uint32_t window_packets;     /* replay window of receiving SAs; 16,384 */
 	uint64_t soft_bytes;         /* of a key, then rekey; 4 TiB */
@@ -59,7 +61,7 @@ struct crypt_assoc_config {
 	uint64_t soft_ns;            /* age of an epoch, then rekey; 1 h */
 	uint64_t handshake_ns;       /* age of the working key, then a new handshake; 23 h */
 	uint64_t hard_ns;            /* then stop; 24 h */
-	uint64_t drain_ns;           /* how long old keys receive after the peer was seen with new ones; 1 s */
+	uint64_t drain_ns;           /* how long old keys receive after the peer was seen with new ones; 1 s at least */
 	uint64_t retry_ns;           /* first retransmission; doubled up to 4 s; 250 ms */
 	uint32_t tries;              /* 8: 20 s in all */
 	uint64_t pause_ns;           /* after all of these, before the next handshake; 30 s */

@@ -20,11 +20,10 @@ void crypt_assoc_say(struct crypt_assoc *assoc, enum crypt_event event, uint64_t
 	va_start(args, format);
 	vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
 	va_end(args);
-	if (event != CRYPT_EVENT_ESTABLISHED && event != CRYPT_EVENT_REKEYED) {
+	if (event != CRYPT_EVENT_ESTABLISHED && event != CRYPT_EVENT_REKEYED)
 		strncpy(assoc->count.why, text + n, sizeof(assoc->count.why) - 1);
-		if (!crypt_bucket_take(&assoc->said[event], now_ns))
-			return;
-	}
+	if (event != CRYPT_EVENT_ESTABLISHED && !crypt_bucket_take(&assoc->said[event], now_ns))
+		return;
 	assoc->ops->say(assoc->ctx, event, text);
 }
 

@@ -15,10 +15,11 @@
 struct crypt_hs_config {
 	const struct crypt_cred *cred;
 	unsigned int n_suites;
-	uint8_t suites[CRYPT_SUITES];    /* enum crypt_suite, best first; the responder's order decides */
-	uint8_t methods;                 /* CRYPT_METHOD_*: what is good enough; certificates go first */
-	uint16_t lanes;                  /* own transmitting workers, 1 .. CRYPT_MSG_LANES */
-	const char *psk_id;              /* the key for this peer; NULL: the first one to send, any to receive */
+	uint8_t suites[CRYPT_SUITES]; /* enum crypt_suite, best first; the responder's order decides */
+	uint8_t methods;              /* CRYPT_METHOD_*: what is good enough; certificates go first */
+	uint16_t lanes;               /* own transmitting workers, 1 .. CRYPT_MSG_LANES */
+	const char
+		*psk_id; /* the key for this peer; NULL: of all that there are the first one to send, any to receive */
 	const char *const *peer_names;   /* one of them has to be in the peer's certificate */
 	unsigned int n_peer_names;       /* 0: any */
 	struct crypt_msg_bytes local_id; /* the endpoints' ids, 1 .. CRYPT_MSG_ID_BYTES, differing: their addresses */

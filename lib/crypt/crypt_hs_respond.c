@@ -7,8 +7,9 @@
 #include "crypt_hs_internal.h"
 #include "crypt_mem.h"
 
-/* More than M2 has beside certificates and a signature: two public keys' worth of clear part, ids, MAC and tag. */
-#define RESPONSE_BYTES 320
+/* More than M2 has beside certificates and a signature, and than a signature has. */
+#define RESPONSE_BYTES  320
+#define SIGNATURE_BYTES 112
 
 struct choice {
 	enum crypt_suite suite;
@@ -80,6 +81,7 @@ size_t crypt_hs_response_bytes(const struct crypt_hs_config *config, const struc
 
 	if ((init->methods & config->methods & CRYPT_METHOD_CERT) == 0 || !crypt_cred_has_cert(config->cred))
 		return bytes;
+	bytes += SIGNATURE_BYTES;
 	for (unsigned int n = crypt_cred_chain(config->cred, certs); n > 0; n--)
 		bytes += certs[n - 1].bytes;
 	return bytes;

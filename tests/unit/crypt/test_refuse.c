@@ -81,6 +81,19 @@ static void key_of_many(void **state)
 	world_free(&w);
 }
 
+/* A key whose ID is the peer's address is that peer's; another one's does not do for it. */
+static void key_of_an_address(void **state)
+{
+	(void)state;
+	world_init(&w, 1, world_psk("10.0.0.9 " OTHER_PSK "10.0.0.2 " WORLD_PSK), world_psk(WORLD_PSK));
+	world_up(&w);
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	assert_true(world_settle(&w, SECOND_NS));
+	world_free(&w);
+	world_init(&w, 1, world_psk(OTHER_PSK), world_psk("10.0.0.9 " OTHER_PSK "10.0.0.1 " WORLD_PSK));
+	expect_refusal(1, "its pre-shared key is not the one that is set for it here", "the pre-shared key differs");
+}
+
 static void no_common_suite(void **state)
 {
 	(void)state;
@@ -307,6 +320,7 @@ int main(void)
 		cmocka_unit_test(another_key_is_set),
 		cmocka_unit_test(unknown_id),
 		cmocka_unit_test(key_of_many),
+		cmocka_unit_test(key_of_an_address),
 		cmocka_unit_test(no_common_suite),
 		cmocka_unit_test(no_common_method),
 		cmocka_unit_test(another_id),
