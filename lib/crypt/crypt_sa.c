@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool params_ok(const struct crypt_sa_params *params)
 {
@@ -10,6 +11,22 @@ static bool params_ok(const struct crypt_sa_params *params)
 
 	return params->spi != 0 && crypt_suite_key_bytes(params->suite) != 0 && (window == 0 || crypt_replay_window_ok(window)) &&
 		params->hard_packets <= CRYPT_HARD_PACKETS && params->hard_bytes <= CRYPT_HARD_BYTES;
+}
+
+/* The addresses as an IP header has them, source first. */
+static bool bind_addrs(struct crypt_rx_sa *sa, const struct crypt_sa_params *params)
+{
+	static const struct wire_addr any;
+	bool v4 = wire_addr_is_v4(&params->from);
+
+	if (memcmp(&params->from, &any, sizeof(any)) == 0 && memcmp(&params->to, &any, sizeof(any)) == 0)
+		return true;
+	if (v4 != wire_addr_is_v4(&params->to))
+		return false;
+	sa->addr_bytes = v4 ? 8 : 32;
+	memcpy(sa->addrs, params->from.b + (v4 ? 12 : 0), sa->addr_bytes / 2u);
+	memcpy(sa->addrs + sa->addr_bytes / 2u, params->to.b + (v4 ? 12 : 0), sa->addr_bytes / 2u);
+	return true;
 }
 
 static struct crypt_key *new_key(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
@@ -79,6 +96,11 @@ struct crypt_rx_sa *crypt_rx_sa_new(const struct crypt_cipher *cipher, void *ctx
 		.suite = (uint8_t)params->suite,
 	};
 	crypt_replay_init(&sa->replay, words, window);
+	if (!bind_addrs(sa, params)) {
+		crypt_rx_sa_free(sa);
+		errno = EINVAL;
+		return NULL;
+	}
 	return sa;
 }
 
