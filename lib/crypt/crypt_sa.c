@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crypt_mem.h"
+
 static bool params_ok(const struct crypt_sa_params *params)
 {
 	uint32_t window = params->window_packets;
@@ -31,11 +33,22 @@ static bool bind_addrs(struct crypt_rx_sa *sa, const struct crypt_sa_params *par
 
 static struct crypt_key *new_key(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
 {
+	struct crypt_key *key;
+
 	if (!params_ok(params)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	return cipher->key_new(ctx, params->suite, params->key);
+	key = cipher->key_new(ctx, params->suite, params->key);
+	crypt_mem_wipe_stack();
+	return key;
+}
+
+/* On the thread that used it, so that nothing of it is left on its stack either. */
+static void free_key(const struct crypt_cipher *cipher, void *ctx, struct crypt_key *key)
+{
+	cipher->key_free(ctx, key);
+	crypt_mem_wipe_stack();
 }
 
 struct crypt_tx_sa *crypt_tx_sa_new(const struct crypt_cipher *cipher, void *ctx, const struct crypt_sa_params *params)
@@ -45,7 +58,7 @@ struct crypt_tx_sa *crypt_tx_sa_new(const struct crypt_cipher *cipher, void *ctx
 
 	if (sa == NULL) {
 		if (key != NULL)
-			cipher->key_free(ctx, key);
+			free_key(cipher, ctx, key);
 		return NULL;
 	}
 	*sa = (struct crypt_tx_sa){
@@ -68,7 +81,7 @@ void crypt_tx_sa_free(struct crypt_tx_sa *sa)
 {
 	if (sa == NULL)
 		return;
-	sa->cipher->key_free(sa->cipher_ctx, sa->own_key);
+	free_key(sa->cipher, sa->cipher_ctx, sa->own_key);
 	free(sa);
 }
 
@@ -82,7 +95,7 @@ struct crypt_rx_sa *crypt_rx_sa_new(const struct crypt_cipher *cipher, void *ctx
 	if (words == NULL) {
 		free(sa);
 		if (key != NULL)
-			cipher->key_free(ctx, key);
+			free_key(cipher, ctx, key);
 		return NULL;
 	}
 	*sa = (struct crypt_rx_sa){
@@ -108,7 +121,7 @@ void crypt_rx_sa_free(struct crypt_rx_sa *sa)
 {
 	if (sa == NULL)
 		return;
-	sa->cipher->key_free(sa->cipher_ctx, sa->own_key);
+	free_key(sa->cipher, sa->cipher_ctx, sa->own_key);
 	free(sa->replay.words);
 	free(sa);
 }
