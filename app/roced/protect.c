@@ -127,11 +127,16 @@ static int ops_rx_add(void *ctx, const struct crypt_sa_params *params)
 	struct association *a = ctx;
 	struct roced *roced = a->protect->roced;
 	uint32_t w = params->lane % roced->n_workers;
-	struct order o = {.a = a, .worker = roced->workers[w], .params = params};
+	struct crypt_sa_params bound = *params;
+	struct order o = {.a = a, .worker = roced->workers[w], .params = &bound};
 
 	if (a->n_rx == MAX_RX)
 		return -ENOSPC;
+	/* A peer's keys are for its own address alone. */
+	bound.from = a->peer;
+	bound.to = a->local;
 	worker_call(o.worker, add_rx, &o);
+	explicit_bzero(&bound, sizeof(bound));
 	if (o.rc == 0)
 		a->rx[a->n_rx++] = (struct rx_note){.spi = params->spi, .worker = w, .sa = o.rx};
 	return o.rc;

@@ -48,7 +48,9 @@
 	X(TOO_OLD, "too_old", "protected packet below the replay window")                                  \
 	X(WRONG_TAG, "wrong_tag", "protected packet that is not what the peer sent")                       \
 	X(SA_SPENT, "sa_spent", "key used up before there was another")                                    \
-	X(NO_ROOM, "no_room", "no room in the buffer for what protection adds")                            \
+	X(WRONG_PEER, "wrong_peer", "protected with keys that are for other addresses")                    \
+	X(NO_ROOM, "no_room", "no room in the buffer or the lengths for what protection adds")             \
+	X(SHARED, "shared", "buffer has another holder, so it is not ciphered")                            \
 	X(CRYPTO, "crypto", "cipher device failed")
 
 enum base_drop {

@@ -6,6 +6,8 @@
 
 #include <openssl/hmac.h>
 
+#include "crypt_mem.h"
+
 #define LABEL       "roced session key"
 #define FIXED_BYTES (sizeof(LABEL) + 1 + 1 + 2 + 4 + 4)
 #define INFO_BYTES  (FIXED_BYTES + 2 * (1 + CRYPT_ID_BYTES_MAX) + 1)
@@ -50,5 +52,6 @@ int crypt_kdf_session(const uint8_t working_key[CRYPT_WORKING_KEY_BYTES], const 
 	else
 		memcpy(key, out, key_bytes);
 	explicit_bzero(out, sizeof(out));
+	crypt_mem_wipe_stack();
 	return rc;
 }

@@ -25,18 +25,23 @@ struct crypt_worker {
 	uint16_t port;          /* UDP destination port of lane 0; lane l has the l-th after it */
 	struct crypt_table *table; /* of receiving SAs */
 
-	struct crypt_job jobs[CRYPT_BURST];
+	/* The burst at hand: jobs in the order of packets, then with those of one key together. */
+	uint8_t n_jobs, n_groups, n_runs;
+	uint8_t order[CRYPT_BURST];      /* job to packet */
+	uint8_t group_of[CRYPT_BURST], group_jobs[CRYPT_BURST];
+	const struct crypt_key *groups[CRYPT_BURST];
+	struct crypt_job jobs[CRYPT_BURST], sorted[CRYPT_BURST];
 	struct crypt_seg segs[CRYPT_BURST][CRYPT_MAX_SEGS];
-	uint8_t order[CRYPT_BURST]; /* job to packet */
 	uint8_t tags[CRYPT_BURST][CRYPT_TAG_BYTES];
 };
 
 /*
  * Protects n packets, at most CRYPT_BURST; sas[i] is packet i's SA, of this worker's lane, or NULL: it is not protected and
- * stays as it is. reasons[i] becomes BASE_DROP_NONE, or why the packet must be dropped (its bytes have no meaning then):
- * NO_ROOM (headroom, or tailroom of its last segment, or more than CRYPT_MAX_SEGS), SA_SPENT, CRYPTO, or what
- * wire_udp_find() says. Headers and nothing else must be in the first segment at least as far as the UDP header; no segment
- * may be shared with anybody. Returns how many are to be sent.
+ * stays as it is. reasons[i] becomes BASE_DROP_NONE, or why the packet must be dropped: NO_ROOM (headroom, tailroom of its last
+ * segment, more than CRYPT_MAX_SEGS, or no room in the length fields), IP_LENGTH (also for padding behind the packet), SHARED (a segment
+ * has another holder, or stands for memory that is not the mbuf's own: it is not ciphered in place), SA_SPENT, or what wire_udp_find()
+ * says: the packet is as it was then; CRYPTO: its bytes have no meaning. The first segment has the headers up to the UDP header.
+ * No checksum may be left to the port (no RTE_MBUF_F_TX_* of IP or UDP). Returns how many are to be sent.
  */
 unsigned int crypt_protect(struct crypt_worker *worker, struct rte_mbuf **pkts, struct crypt_tx_sa **sas, unsigned int n,
 	enum base_drop *reasons);
@@ -44,7 +49,8 @@ unsigned int crypt_protect(struct crypt_worker *worker, struct rte_mbuf **pkts, 
 /*
  * The reverse, of n packets that crypt_is_protected() says are protected. reasons[i] becomes BASE_DROP_NONE and the packet
  * is what the peer protected, with the outer one's traffic class and hop limit; or why not. sas[i] is the SA that its
- * SPI names, NULL: none. A number is accepted only once its packet has proved to be right. Returns how many are good.
+ * SPI names, NULL: none. A number is accepted only once its packet has proved to be right. Segments may end anywhere behind the PSP
+ * header; those that held nothing but the ICV go back to their pool. Returns how many are good.
  */
 unsigned int crypt_unprotect(struct crypt_worker *worker, struct rte_mbuf **pkts, struct crypt_rx_sa **sas, unsigned int n,
 	enum base_drop *reasons);

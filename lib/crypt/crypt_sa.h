@@ -12,6 +12,7 @@
 
 #include "crypt_cipher.h"
 #include "crypt_replay.h"
+#include "wire_addr.h"
 
 /* NIST SP 800-38D asks for nonces that never repeat; numbers stop long before the 64 bits that they have. */
 #define CRYPT_HARD_PACKETS ((uint64_t)1 << 48)
@@ -26,6 +27,8 @@ struct crypt_sa_params {
 	uint16_t lane;           /* number of the transmitting worker */
 	uint64_t hard_packets;   /* of a sender; 0: CRYPT_HARD_PACKETS, which is also the most */
 	uint64_t hard_bytes;     /* of a sender, ciphered; 0: CRYPT_HARD_BYTES, which is also the most */
+	/* Of a receiver: the only addresses a packet may come from and go to; both zero: any, and the caller checks. */
+	struct wire_addr from, to;
 	uint8_t key[CRYPT_KEY_BYTES_MAX];
 };
 
@@ -38,6 +41,7 @@ struct crypt_tx_sa {
 	uint32_t spi, epoch;
 	uint16_t lane;
 	uint8_t suite;
+	uint8_t mark;            /* crypt_burst_add()'s */
 	const struct crypt_cipher *cipher;
 	void *cipher_ctx;
 	struct crypt_key *own_key;
@@ -51,6 +55,9 @@ struct crypt_rx_sa {
 	uint32_t spi, epoch;
 	uint16_t lane;
 	uint8_t suite;
+	uint8_t mark;            /* crypt_burst_add()'s */
+	uint8_t addr_bytes;      /* of addrs, which are as in the IP header; 0: any */
+	uint8_t addrs[32];
 	const struct crypt_cipher *cipher;
 	void *cipher_ctx;
 	struct crypt_key *own_key;
@@ -68,6 +75,12 @@ void crypt_rx_sa_free(struct crypt_rx_sa *sa);
 static inline bool crypt_tx_sa_spent(const struct crypt_tx_sa *sa)
 {
 	return sa->next > sa->hard_packets || sa->bytes >= sa->hard_bytes;
+}
+
+/* Whether it is time for another key: half of what it may send is sent (4 TiB). */
+static inline bool crypt_tx_sa_worn(const struct crypt_tx_sa *sa)
+{
+	return sa->next > sa->hard_packets / 2 || sa->bytes >= sa->hard_bytes / 2;
 }
 
 /* SPI || packet number, both in network order. */

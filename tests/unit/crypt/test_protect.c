@@ -8,25 +8,11 @@
 
 #include <cmocka.h>
 
-#include "crypt_protect.h"
 #include "crypt_simd.h"
+#include "frames.h"
 #include "wire_arp_nd.h"
 
 #define SPI        0xa1b2c3d4u
-#define MAX_FRAME  4400u
-#define HEADROOM   128u
-#define ROOM       (HEADROOM + MAX_FRAME + 64u)
-#define N_FRAMES   CRYPT_BURST
-
-/* A frame's memory: up to three segments. */
-struct frame {
-	struct rte_mbuf seg[3];
-	uint8_t room[3][ROOM];
-	uint8_t before[MAX_FRAME];
-	uint32_t bytes;
-};
-
-static struct frame frames[N_FRAMES];
 static struct rte_mbuf *pkts[N_FRAMES];
 static enum base_drop reasons[N_FRAMES];
 static struct crypt_tx_sa *tx[N_FRAMES];
@@ -36,91 +22,9 @@ static struct crypt_sa_params params;
 static struct crypt_tx_sa *sender;
 static struct crypt_rx_sa *receiver;
 
-/* ---- frames ---- */
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-/* Writes a frame of UDP over IP with so many bytes behind the UDP header. Returns its length. */
-static uint32_t write_frame(uint8_t *f, uint32_t text, bool six, bool vlan)
-{
-	uint32_t l3 = vlan ? 18 : 14, l4 = l3 + (six ? 40 : 20), udp = 8 + text;
-
-	memset(f, 0, l4 + udp);
-	memcpy(f, (uint8_t[]){2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, 12);
-	if (vlan)
-		memcpy(f + 12, (uint8_t[]){0x81, 0x00, 0x60, 42}, 4);
-	put16(f + l3 - 2, six ? 0x86dd : 0x0800);
-	if (six) {
-		memcpy(f + l3, (uint8_t[]){0x60, 0x20, 0, 7}, 4);
-		put16(f + l3 + 4, udp);
-		f[l3 + 6] = 17;
-		f[l3 + 7] = 64;
-		f[l3 + 23] = 1;
-		f[l3 + 39] = 2;
-	} else {
-		memcpy(f + l3, (uint8_t[]){0x45, 0x6a}, 2);
-		put16(f + l3 + 2, 20 + udp);
-		memcpy(f + l3 + 6, (uint8_t[]){0x40, 0, 64, 17}, 4);
-		memcpy(f + l3 + 12, (uint8_t[]){10, 0, 0, 1, 10, 0, 0, 2}, 8);
-		put16(f + l3 + 10, wire_csum_fold(wire_csum_add(0, f + l3, 20)));
-	}
-	put16(f + l4, 0xc001);
-	put16(f + l4 + 2, 4791);
-	put16(f + l4 + 4, udp);
-	for (uint32_t i = 0; i < text; i++)
-		f[l4 + 8 + i] = (uint8_t)(i * 7 + text);
-	return l4 + udp;
-}
-
-/* Frame i as an mbuf of one segment, or cut at two places. */
-static struct rte_mbuf *as_mbuf(uint32_t i, uint32_t first, uint32_t second)
-{
-	struct frame *f = &frames[i];
-	uint32_t cuts[4] = {0, first != 0 ? first : f->bytes, second != 0 ? second : f->bytes, f->bytes};
-	uint16_t n = first == 0 ? 1 : second == 0 ? 2 : 3;
-
-	for (uint16_t s = 0; s < n; s++) {
-		uint32_t bytes = cuts[s + 1] - cuts[s];
-
-		f->seg[s] = (struct rte_mbuf){.buf_addr = f->room[s],
-			.buf_len = ROOM,
-			.data_off = HEADROOM,
-			.data_len = (uint16_t)bytes,
-			.refcnt = 1,
-			.nb_segs = 1,
-			.next = s + 1 < n ? &f->seg[s + 1] : NULL};
-		memcpy(f->room[s] + HEADROOM, f->before + cuts[s], bytes);
-	}
-	f->seg[0].nb_segs = n;
-	f->seg[0].pkt_len = f->bytes;
-	return &f->seg[0];
-}
-
-static struct rte_mbuf *make(uint32_t i, uint32_t text, bool six, bool vlan)
-{
-	frames[i].bytes = write_frame(frames[i].before, text, six, vlan);
-	return as_mbuf(i, 0, 0);
-}
-
-static void flatten(const struct rte_mbuf *m, uint8_t *to)
-{
-	for (; m != NULL; m = m->next) {
-		memcpy(to, rte_pktmbuf_mtod(m, const void *), m->data_len);
-		to += m->data_len;
-	}
-}
-
 static void same_as_before(uint32_t i)
 {
-	uint8_t now[MAX_FRAME];
-
-	assert_int_equal(pkts[i]->pkt_len, frames[i].bytes);
-	flatten(pkts[i], now);
-	assert_memory_equal(now, frames[i].before, frames[i].bytes);
+	frame_is(pkts[i], i);
 }
 
 /* ---- ends ---- */
@@ -174,7 +78,7 @@ static void header_byte_by_byte(void **state)
 	uint8_t *f;
 
 	(void)state;
-	pkts[0] = make(0, 44, false, false);
+	pkts[0] = frame_make(0, 44, false, false);
 	assert_int_equal(protect(1), 1);
 	assert_int_equal(pkts[0]->pkt_len, frames[0].bytes + 40);
 	f = rte_pktmbuf_mtod(pkts[0], uint8_t *);
@@ -206,7 +110,7 @@ static void all_suites_have_their_version(void **state)
 		r = crypt_rx_sa_new(worker.cipher, worker.cipher_ctx, &p);
 		assert_int_equal(crypt_table_add(worker.table, r), 0);
 		tx[0] = t;
-		pkts[0] = make(0, 100, false, false);
+		pkts[0] = frame_make(0, 100, false, false);
 		assert_int_equal(protect(1), 1);
 		assert_int_equal(rte_pktmbuf_mtod(pkts[0], uint8_t *)[45] >> 2 & 15, versions[s]);
 		assert_int_equal(unprotect(1), 1);
@@ -222,7 +126,7 @@ static void any_frame_comes_back_as_it_was(void **state)
 	(void)state;
 	for (uint32_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
 		for (int kind = 0; kind < 4; kind++) {
-			pkts[kind] = make((uint32_t)kind, texts[t], (kind & 1) != 0, (kind & 2) != 0);
+			pkts[kind] = frame_make((uint32_t)kind, texts[t], (kind & 1) != 0, (kind & 2) != 0);
 			rte_pktmbuf_mtod(pkts[kind], uint8_t *);
 		}
 		assert_int_equal(protect(4), 4);
@@ -240,10 +144,9 @@ static void segments_do_not_matter(void **state)
 	(void)state;
 	for (uint32_t first = 42; first < 120; first += 5) {
 		for (uint32_t second = first + 1; second < 150; second += 7) {
-			frames[0].bytes = write_frame(frames[0].before, 150, false, false);
-			pkts[0] = as_mbuf(0, first, second);
+			frames[0].bytes = frame_write(frames[0].before, 150, false, false);
+			pkts[0] = frame_cut(0, (uint32_t[]){first, second}, 2);
 			assert_int_equal(protect(1), 1);
-			flatten(pkts[0], frames[1].before);
 			/* The receiver gets it cut as it is, with the header at hand. */
 			assert_int_equal(unprotect(1), 1);
 			same_as_before(0);
@@ -257,7 +160,7 @@ static void switches_may_change_traffic_class_and_hop_limit(void **state)
 	uint8_t *f;
 
 	(void)state;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
 	f = rte_pktmbuf_mtod(pkts[0], uint8_t *);
 	f[15] |= 3;
@@ -278,7 +181,7 @@ static void padding_is_not_the_packets(void **state)
 	uint32_t real;
 
 	(void)state;
-	pkts[0] = make(0, 12, false, false);
+	pkts[0] = frame_make(0, 12, false, false);
 	assert_int_equal(protect(1), 1);
 	real = pkts[0]->pkt_len;
 	memset(rte_pktmbuf_append(pkts[0], 9), 0xee, 9);
@@ -291,7 +194,7 @@ static void others_of_a_burst_stay_plain(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++) {
-		pkts[i] = make(i, 64, false, false);
+		pkts[i] = frame_make(i, 64, false, false);
 		tx[i] = i % 2 != 0 ? sender : NULL;
 	}
 	assert_int_equal(protect(6), 6);
@@ -304,16 +207,15 @@ static void others_of_a_burst_stay_plain(void **state)
 
 static void each_packet_comes_once_in_any_order(void **state)
 {
-	static uint8_t copies[N_FRAMES][MAX_FRAME];
-	uint32_t n[N_FRAMES];
+	static struct frame copies[N_FRAMES];
 
 	(void)state;
 	for (uint32_t i = 0; i < N_FRAMES; i++)
-		pkts[i] = make(i, 100 + i, false, false);
+		pkts[i] = frame_make(i, 100 + i, false, false);
 	assert_int_equal(protect(N_FRAMES), N_FRAMES);
 	for (uint32_t i = 0; i < N_FRAMES; i++) {
-		n[i] = pkts[i]->pkt_len;
-		flatten(pkts[i], copies[i]);
+		frame_take(i, pkts[i]);
+		copies[i] = frames[i];
 	}
 	/* By four paths: of each fourth the last come first; and each comes twice in the same burst, and again later. */
 	for (int again = 0; again < 2; again++) {
@@ -321,9 +223,8 @@ static void each_packet_comes_once_in_any_order(void **state)
 			for (uint32_t k = 0; k < 32; k++) {
 				uint32_t which = N_FRAMES - 4 - k / 2 * 4 + path;
 
-				frames[k].bytes = n[which];
-				memcpy(frames[k].before, copies[which], n[which]);
-				pkts[k] = as_mbuf(k, 0, 0);
+				frames[k] = copies[which];
+				pkts[k] = frame_whole(k);
 			}
 			assert_int_equal(unprotect(32), again == 0 ? 16 : 0);
 			for (uint32_t k = 0; k < 32; k++)
@@ -336,21 +237,15 @@ static void each_packet_comes_once_in_any_order(void **state)
 
 static void what_is_too_old_is_told(void **state)
 {
-	uint8_t old[MAX_FRAME];
-	uint32_t n;
-
 	(void)state;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
-	n = pkts[0]->pkt_len;
-	flatten(pkts[0], old);
+	frame_take(1, pkts[0]);
 	sender->next = 1000;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
 	assert_int_equal(unprotect(1), 1);
-	frames[0].bytes = n;
-	memcpy(frames[0].before, old, n);
-	pkts[0] = as_mbuf(0, 0, 0);
+	pkts[0] = frame_whole(1);
 	assert_int_equal(unprotect(1), 0);
 	assert_int_equal(reasons[0], BASE_DROP_TOO_OLD);
 	assert_int_equal(receiver->too_old, 1);
@@ -362,7 +257,7 @@ static void a_wrong_tag_changes_nothing(void **state)
 	uint8_t *f;
 
 	(void)state;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
 	f = rte_pktmbuf_mtod(pkts[0], uint8_t *);
 	f[55] = 0x7f; /* of the packet number */
@@ -371,7 +266,7 @@ static void a_wrong_tag_changes_nothing(void **state)
 	assert_int_equal(receiver->wrong_tags, 1);
 	assert_int_equal(receiver->replay.top, 0);
 	sender->next = 1;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
 	assert_int_equal(unprotect(1), 1);
 }
@@ -381,7 +276,7 @@ static void a_spent_key_sends_no_more(void **state)
 	(void)state;
 	sender->next = CRYPT_HARD_PACKETS - 1;
 	for (uint32_t i = 0; i < 3; i++)
-		pkts[i] = make(i, 64, false, false);
+		pkts[i] = frame_make(i, 64, false, false);
 	assert_int_equal(protect(3), 2);
 	assert_int_equal(reasons[2], BASE_DROP_SA_SPENT);
 	assert_int_equal(sender->refused, 1);
@@ -390,73 +285,9 @@ static void a_spent_key_sends_no_more(void **state)
 	sender->next = 5;
 	sender->bytes = CRYPT_HARD_BYTES - 1;
 	for (uint32_t i = 0; i < 2; i++)
-		pkts[i] = make(i, 64, false, false);
+		pkts[i] = frame_make(i, 64, false, false);
 	assert_int_equal(protect(2), 1);
 	assert_int_equal(reasons[1], BASE_DROP_SA_SPENT);
-}
-
-/* ---- nonces ---- */
-
-#define MAX_NONCES 20000u
-
-static struct nonce {
-	uint8_t b[CRYPT_NONCE_BYTES];
-} nonces[MAX_NONCES];
-static uint32_t n_nonces;
-
-/* A backend that notes what it is given. */
-static unsigned int note(void *ctx, struct crypt_job *jobs, unsigned int n)
-{
-	(void)ctx;
-	for (unsigned int i = 0; i < n; i++) {
-		assert_true(n_nonces < MAX_NONCES);
-		memcpy(nonces[n_nonces++].b, jobs[i].nonce, CRYPT_NONCE_BYTES);
-		if (i > 0)
-			assert_true((uintptr_t)jobs[i - 1].key <= (uintptr_t)jobs[i].key);
-		jobs[i].status = 0;
-	}
-	return n;
-}
-
-static int compare(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct nonce));
-}
-
-/* Lanes, and keys one after the other: each has an SPI of its own, so no nonce comes again, and not with its key either. */
-static void nonces_never_repeat(void **state)
-{
-	struct crypt_cipher cipher = crypt_simd_cipher;
-	struct crypt_tx_sa *lanes[4];
-
-	(void)state;
-	cipher.seal = note;
-	worker.cipher = &cipher;
-	n_nonces = 0;
-	for (uint32_t epoch = 0; epoch < 50; epoch++) {
-		for (uint16_t lane = 0; lane < 4; lane++) {
-			struct crypt_sa_params p = params;
-
-			p.spi = 1 + 4 * epoch + lane;
-			p.lane = lane;
-			p.epoch = epoch;
-			p.key[5] = (uint8_t)epoch;
-			lanes[lane] = crypt_tx_sa_new(&crypt_simd_cipher, worker.cipher_ctx, &p);
-		}
-		for (uint32_t burst = 0; burst < 5; burst++) {
-			for (uint32_t i = 0; i < N_FRAMES; i++) {
-				pkts[i] = make(i, 60, false, false);
-				tx[i] = lanes[(i * 7 + burst) % 4];
-			}
-			assert_int_equal(protect(N_FRAMES), N_FRAMES);
-		}
-		for (uint16_t lane = 0; lane < 4; lane++)
-			crypt_tx_sa_free(lanes[lane]);
-	}
-	assert_int_equal(n_nonces, 50 * 5 * N_FRAMES);
-	qsort(nonces, n_nonces, sizeof(nonces[0]), compare);
-	for (uint32_t i = 1; i < n_nonces; i++)
-		assert_int_not_equal(compare(&nonces[i - 1], &nonces[i]), 0);
 }
 
 /* ---- what is wrong ---- */
@@ -486,7 +317,7 @@ static void hostile_headers_are_told_apart(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		sender->next = 1;
-		pkts[0] = make(0, 64, false, false);
+		pkts[0] = frame_make(0, 64, false, false);
 		assert_int_equal(protect(1), 1);
 		set(rte_pktmbuf_mtod(pkts[0], uint8_t *), cases[i].at, cases[i].value);
 		(void)unprotect(1);
@@ -499,24 +330,21 @@ static void hostile_headers_are_told_apart(void **state)
 static void every_length_that_is_too_short(void **state)
 {
 	(void)state;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	assert_int_equal(protect(1), 1);
-	frames[1].bytes = pkts[0]->pkt_len;
-	flatten(pkts[0], frames[1].before);
+	frame_take(1, pkts[0]);
 	for (uint32_t n = 0; n < frames[1].bytes; n++) {
-		uint32_t whole = frames[1].bytes;
-
-		frames[1].bytes = n;
-		pkts[0] = as_mbuf(1, 0, 0);
+		pkts[0] = frame_whole(1);
+		pkts[0]->data_len = (uint16_t)n;
+		pkts[0]->pkt_len = n;
 		assert_int_equal(unprotect(1), 0);
-		frames[1].bytes = whole;
 	}
 	/* Lengths that agree with each other and leave no room for headers and ICV. */
 	for (uint32_t udp = 0; udp < 48; udp++) {
 		uint8_t *f;
 
-		frames[2].bytes = write_frame(frames[2].before, 80, false, false);
-		pkts[0] = as_mbuf(2, 0, 0);
+		frames[2].bytes = frame_write(frames[2].before, 80, false, false);
+		pkts[0] = frame_whole(2);
 		f = rte_pktmbuf_mtod(pkts[0], uint8_t *);
 		put16(f + 16, 20 + udp);
 		put16(f + 24, 0);
@@ -529,12 +357,12 @@ static void every_length_that_is_too_short(void **state)
 static void without_room_nothing_is_done(void **state)
 {
 	(void)state;
-	pkts[0] = make(0, 64, false, false);
+	pkts[0] = frame_make(0, 64, false, false);
 	pkts[0]->data_off = 10;
 	memcpy(frames[0].room[0] + 10, frames[0].before, frames[0].bytes);
-	pkts[1] = make(1, 64, false, false);
+	pkts[1] = frame_make(1, 64, false, false);
 	pkts[1]->buf_len = (uint16_t)(HEADROOM + frames[1].bytes + 15);
-	pkts[2] = make(2, 64, false, false);
+	pkts[2] = frame_make(2, 64, false, false);
 	assert_int_equal(protect(3), 1);
 	assert_int_equal(reasons[0], BASE_DROP_NO_ROOM);
 	assert_int_equal(reasons[1], BASE_DROP_NO_ROOM);
@@ -546,6 +374,149 @@ static void without_room_nothing_is_done(void **state)
 	assert_int_equal(unprotect(1), 1);
 }
 
+/* What another one holds is not ciphered in place: he would find cipher text where he left a packet. */
+static void shared_buffers_stay_as_they_are(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		frames[i].bytes = frame_write(frames[i].before, 200, false, false);
+		pkts[i] = frame_cut(i, (uint32_t[]){42, 100}, 2);
+	}
+	pkts[0]->refcnt = 2;
+	pkts[1]->next->refcnt = 2;
+	pkts[2]->next->next->ol_flags = RTE_MBUF_F_INDIRECT;
+	assert_int_equal(protect(4), 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(reasons[i], BASE_DROP_SHARED);
+		frame_is(pkts[i], i);
+	}
+	assert_int_equal(sender->next, 2);
+	pkts[0] = pkts[3];
+	pkts[0]->next->refcnt = 2;
+	assert_int_equal(unprotect(1), 0);
+	assert_int_equal(reasons[0], BASE_DROP_SHARED);
+	assert_int_equal(receiver->replay.top, 0);
+	pkts[0]->next->refcnt = 1;
+	assert_int_equal(unprotect(1), 1);
+	frame_is(pkts[0], 3);
+}
+
+/* A driver may attach memory of its own to what it received, if nobody else has it; what is sent from it may be anybody's. */
+static void memory_of_a_driver_may_be_opened_only(void **state)
+{
+	struct rte_mbuf_ext_shared_info info = {.refcnt = 1};
+
+	(void)state;
+	pkts[0] = frame_make(0, 60, false, false);
+	pkts[0]->ol_flags = RTE_MBUF_F_EXTERNAL;
+	pkts[0]->shinfo = &info;
+	assert_int_equal(protect(1), 0);
+	assert_int_equal(reasons[0], BASE_DROP_SHARED);
+	frame_is(pkts[0], 0);
+	info.refcnt = 2;
+	pkts[0]->ol_flags = 0;
+	assert_int_equal(protect(1), 1);
+	pkts[0]->ol_flags = RTE_MBUF_F_EXTERNAL;
+	assert_int_equal(unprotect(1), 0);
+	assert_int_equal(reasons[0], BASE_DROP_SHARED);
+	info.refcnt = 1;
+	assert_int_equal(unprotect(1), 1);
+	frame_is(pkts[0], 0);
+}
+
+/* The key of one peer does not speak for another, nor to another of our addresses. */
+static void keys_are_for_their_addresses(void **state)
+{
+	static const uint32_t ends[2][2] = {{29, 33}, {37, 53}}; /* last bytes of source and destination */
+
+	(void)state;
+	for (int six = 0; six < 2; six++) {
+		struct crypt_sa_params p = params;
+		struct crypt_tx_sa *t;
+
+		p.spi = 500 + (uint32_t)six;
+		p.from = p.to = (struct wire_addr){.b = {[10] = 0xff, 0xff, 10, 0, 0, 1}};
+		p.to.b[15] = 2;
+		if (six != 0) {
+			p.from = (struct wire_addr){.b = {[15] = 1}};
+			p.to = (struct wire_addr){.b = {[15] = 2}};
+		}
+		t = crypt_tx_sa_new(worker.cipher, worker.cipher_ctx, &p);
+		assert_int_equal(crypt_table_add(worker.table, crypt_rx_sa_new(worker.cipher, worker.cipher_ctx, &p)), 0);
+		for (int end = 0; end < 3; end++) {
+			tx[0] = t;
+			/* And not by the other version of IP. */
+			pkts[0] = frame_make(0, 60, (end == 2) != (six != 0), false);
+			if (end < 2) {
+				frames[0].before[ends[six][end]] ^= 0x40;
+				if (six == 0) {
+					put16(frames[0].before + 24, 0);
+					put16(frames[0].before + 24, wire_csum_fold(wire_csum_add(0, frames[0].before + 14, 20)));
+				}
+				pkts[0] = frame_whole(0);
+			}
+			assert_int_equal(protect(1), 1);
+			assert_int_equal(unprotect(1), 0);
+			assert_int_equal(reasons[0], BASE_DROP_WRONG_PEER);
+			assert_int_equal(rx[0]->replay.top, 0);
+		}
+		pkts[0] = frame_make(0, 60, six != 0, true);
+		assert_int_equal(protect(1), 1);
+		assert_int_equal(unprotect(1), 1);
+		frame_is(pkts[0], 0);
+		p.spi++;
+		p.from.b[10] ^= 1;
+		assert_true(six != 0 || crypt_rx_sa_new(worker.cipher, worker.cipher_ctx, &p) == NULL);
+		crypt_tx_sa_free(t);
+	}
+}
+
+static void half_used_keys_are_told(void **state)
+{
+	(void)state;
+	assert_false(crypt_tx_sa_worn(sender));
+	sender->bytes = ((uint64_t)4 << 40) - 1;
+	assert_false(crypt_tx_sa_worn(sender));
+	sender->bytes++;
+	assert_true(crypt_tx_sa_worn(sender));
+	assert_false(crypt_tx_sa_spent(sender));
+	sender->bytes = 0;
+	sender->next = (uint64_t)1 << 47;
+	assert_false(crypt_tx_sa_worn(sender));
+	sender->next++;
+	assert_true(crypt_tx_sa_worn(sender));
+	assert_false(crypt_tx_sa_spent(sender));
+}
+
+/* IP counts in 16 bits; and what has a longer frame than its packet is not what we make. */
+static void lengths_that_cannot_grow(void **state)
+{
+	static uint8_t big[HEADROOM + 65536];
+	struct rte_mbuf m = {.buf_addr = big, .buf_len = UINT16_MAX, .data_off = HEADROOM, .refcnt = 1, .nb_segs = 1};
+	uint32_t most = UINT16_MAX - WIRE_PSP_OVERHEAD - HEADROOM;
+
+	(void)state;
+	for (uint32_t over = 0; over < 2; over++) {
+		/* Cut in two: the second segment's memory is apart. */
+		uint32_t bytes = frame_write(big + HEADROOM, most + HEADROOM + over - 42, false, false);
+		struct rte_mbuf tail = {.buf_addr = big + HEADROOM + 60000, .buf_len = 6000, .refcnt = 1, .nb_segs = 1};
+
+		m.next = &tail;
+		m.nb_segs = 2;
+		m.data_off = HEADROOM;
+		m.data_len = 60000;
+		m.pkt_len = bytes;
+		tail.data_len = (uint16_t)(bytes - 60000);
+		pkts[0] = &m;
+		assert_int_equal(protect(1), 1 - over);
+		assert_int_equal(reasons[0], over == 0 ? BASE_DROP_NONE : BASE_DROP_NO_ROOM);
+	}
+	pkts[0] = frame_make(0, 20, false, false);
+	rte_pktmbuf_append(pkts[0], 1);
+	assert_int_equal(protect(1), 0);
+	assert_int_equal(reasons[0], BASE_DROP_IP_LENGTH);
+}
+
 static void ports_of_lanes_are_told_from_others(void **state)
 {
 	uint16_t lane = 99;
@@ -554,7 +525,7 @@ static void ports_of_lanes_are_told_from_others(void **state)
 	for (int kind = 0; kind < 4; kind++) {
 		uint8_t *f;
 
-		pkts[0] = make(0, 64, (kind & 1) != 0, (kind & 2) != 0);
+		pkts[0] = frame_make(0, 64, (kind & 1) != 0, (kind & 2) != 0);
 		f = rte_pktmbuf_mtod(pkts[0], uint8_t *);
 		assert_false(crypt_is_protected(f, pkts[0]->data_len, WIRE_PSP_PORT, 4, &lane));
 		assert_int_equal(protect(1), 1);
@@ -581,10 +552,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_too_old_is_told, start, stop),
 		cmocka_unit_test_setup_teardown(a_wrong_tag_changes_nothing, start, stop),
 		cmocka_unit_test_setup_teardown(a_spent_key_sends_no_more, start, stop),
-		cmocka_unit_test_setup_teardown(nonces_never_repeat, start, stop),
 		cmocka_unit_test_setup_teardown(hostile_headers_are_told_apart, start, stop),
 		cmocka_unit_test_setup_teardown(every_length_that_is_too_short, start, stop),
 		cmocka_unit_test_setup_teardown(without_room_nothing_is_done, start, stop),
+		cmocka_unit_test_setup_teardown(shared_buffers_stay_as_they_are, start, stop),
+		cmocka_unit_test_setup_teardown(memory_of_a_driver_may_be_opened_only, start, stop),
+		cmocka_unit_test_setup_teardown(keys_are_for_their_addresses, start, stop),
+		cmocka_unit_test_setup_teardown(half_used_keys_are_told, start, stop),
+		cmocka_unit_test_setup_teardown(lengths_that_cannot_grow, start, stop),
 		cmocka_unit_test_setup_teardown(ports_of_lanes_are_told_from_others, start, stop),
 	};
 
