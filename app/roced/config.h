@@ -119,6 +119,8 @@ struct config_protect {
 	char names[CONFIG_MAX_NAMES][CONFIG_TEXT_BYTES]; /* in its certificate; none: any */
 };
 
+#define CONFIG_PROTECTION_BYTES 40u /* what it adds to a packet: wire_psp.h */
+
 struct config_protection {
 	char psk_file[CONFIG_TEXT_BYTES], cert_file[CONFIG_TEXT_BYTES], key_file[CONFIG_TEXT_BYTES], ca_file[CONFIG_TEXT_BYTES];
 	uint32_t n_suites;
@@ -238,5 +240,8 @@ void config_check_port(struct config_reader *reader, const struct config_port *c
 
 /* Index of a port or -1. */
 int config_find_port(const struct config *config, const char *name);
+
+/* Bytes that protection adds to packets; 0: nobody is to be protected. */
+uint32_t config_protection_bytes(const struct config *config);
 
 #endif

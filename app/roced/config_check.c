@@ -9,6 +9,7 @@
 
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
+#define MAX_LANES     64u /* ports of protection */
 
 static struct config *config_of(const struct config_reader *reader)
 {
@@ -241,6 +242,7 @@ static void check_plane_port(struct config_reader *reader, uint32_t d, uint32_t 
 static void check_device(struct config_reader *reader, uint32_t d)
 {
 	struct config *config = config_of(reader);
+	uint32_t overhead;
 	struct config_device *device = &config->devices[d];
 	char who[64];
 	int port;
@@ -260,10 +262,11 @@ static void check_device(struct config_reader *reader, uint32_t d)
 	if (port < 0)
 		return;
 	device->port_index = (uint32_t)port;
-	if (config->ports[port].mtu != 0 &&
-		device->mtu + (device->mtu != 0 ? ROCE_OVERHEAD : 0) > config->ports[port].mtu)
-		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u, port \"%s\" has %u", d,
-			device->mtu, device->mtu + ROCE_OVERHEAD, device->port, config->ports[port].mtu);
+	overhead = ROCE_OVERHEAD + config_protection_bytes(config);
+	if (config->ports[port].mtu != 0 && device->mtu + (device->mtu != 0 ? overhead : 0) > config->ports[port].mtu)
+		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u%s, port \"%s\" has %u", d,
+			device->mtu, device->mtu + overhead, overhead > ROCE_OVERHEAD ? " with protection" : "", device->port,
+			config->ports[port].mtu);
 	for (uint32_t p = 0; p < device->n_planes; p++) {
 		check_plane_port(reader, d, p);
 		for (uint32_t i = 0; i < device->planes[p].n_addrs; i++)
@@ -315,6 +318,44 @@ static void check_congestion(struct config_reader *reader)
 		config_load_model(reader, "congestion.model", c->model_name, &c->model);
 }
 
+uint32_t config_protection_bytes(const struct config *config)
+{
+	for (uint32_t i = 0; i < config->protection.n_peers; i++) {
+		if (config->protection.peers[i].policy != CONFIG_PROTECT_OFF)
+			return CONFIG_PROTECTION_BYTES;
+	}
+	return 0;
+}
+
+static void check_protection(struct config_reader *reader)
+{
+	const struct config_protection *p = &config_of(reader)->protection;
+	int n_files = (p->cert_file[0] != '\0') + (p->key_file[0] != '\0') + (p->ca_file[0] != '\0');
+	const struct config_at at = {0};
+
+	if (config_protection_bytes(config_of(reader)) != 0 && p->psk_file[0] == '\0' && n_files == 0)
+		config_error(reader, &at, "protection.peers: nobody can prove anything: give psk_file, or cert_file, key_file and ca_file");
+	if (n_files != 0 && n_files != 3)
+		config_error(reader, &at, "protection: cert_file, key_file and ca_file go together");
+	if ((p->window_packets & (p->window_packets - 1)) != 0)
+		config_error(reader, &at, "protection.window_packets: %u is no power of two", p->window_packets);
+	if (p->control_port - p->port < MAX_LANES)
+		config_error(reader, &at, "protection.control_port: %u is one of the %u ports from protection.port on", p->control_port,
+			MAX_LANES);
+	for (uint32_t i = 0; i < p->n_suites; i++) {
+		for (uint32_t k = 0; k < i; k++) {
+			if (p->suites[i] == p->suites[k])
+				config_error(reader, &at, "protection.suites: %s stands there twice", crypt_suite_name(p->suites[i]));
+		}
+	}
+	for (uint32_t i = 0; i < p->n_peers; i++) {
+		for (uint32_t k = 0; k < i; k++) {
+			if (same_network(&p->peers[i].network, &p->peers[k].network))
+				config_error(reader, &p->peers[i].at, "protection.peers[%u]: is the network of protection.peers[%u] too", i, k);
+		}
+	}
+}
+
 static void check_merge(struct config_reader *reader)
 {
 	const struct config_multipath *multipath = &config_of(reader)->multipath;
@@ -343,6 +384,7 @@ void config_check(struct config_reader *reader)
 		check_device(reader, d);
 	check_peers(reader);
 	check_merge(reader);
+	check_protection(reader);
 	check_congestion(reader);
 	check_held(reader);
 	config_check_channels(reader);

@@ -368,7 +368,7 @@ counter() {
 	kill -USR1 "${!var}" || return 1
 	wait_for 2 sh -c "tail -n +$at '$log' | grep -q 'sacks_sent'"
 	sleep 0.1
-	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $2} END {printf "%d\n", n}'
+	tail -n "+$at" "$log" | grep -o "\b$2 [0-9]*" | awk '{n += $NF} END {printf "%d\n", n}'
 }
 
 # channel NAME COUNTER: of the channel of that name of A's daemon, the sum over workers and ports
