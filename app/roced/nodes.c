@@ -8,6 +8,7 @@ struct rte_node_register *const nodes_all[] = {&node_requester, &node_inject, &n
 	&node_deliver, &node_handoff, &node_punt, &node_drop, &node_egress, &node_port_tx, &node_spread,
 	&node_group, &node_shape, &node_release, &node_pfc, &node_protect, &node_unprotect};
 const uint32_t nodes_count = sizeof(nodes_all) / sizeof(nodes_all[0]);
+_Static_assert(sizeof(nodes_all) / sizeof(nodes_all[0]) == NODES_MAX, "NODES_MAX is how many there are");
 
 int nodes_register(void)
 {

@@ -16,6 +16,8 @@
 
 #include "worker.h"
 
+#define NODES_MAX 17
+
 /* The registrations, in the order in which the graph lists them. */
 extern struct rte_node_register *const nodes_all[];
 extern const uint32_t nodes_count;

@@ -355,7 +355,7 @@ static int make_tp(struct worker *worker)
 
 static int make_graph(struct worker *worker)
 {
-	const char *names[16];
+	const char *names[NODES_MAX];
 	char name[RTE_GRAPH_NAMESIZE];
 	struct rte_graph_param param = {.socket_id = SOCKET_ID_ANY, .node_patterns = names};
 
