@@ -119,8 +119,6 @@ struct config_protect {
 	char names[CONFIG_MAX_NAMES][CONFIG_TEXT_BYTES]; /* in its certificate; none: any */
 };
 
-#define CONFIG_PROTECTION_BYTES 40u /* what it adds to a packet: wire_psp.h */
-
 struct config_protection {
 	char psk_file[CONFIG_TEXT_BYTES], cert_file[CONFIG_TEXT_BYTES], key_file[CONFIG_TEXT_BYTES], ca_file[CONFIG_TEXT_BYTES];
 	uint32_t n_suites;

@@ -4,12 +4,13 @@
 
 #include "config_model.h"
 #include "config_schema.h"
+#include "crypt_msg.h"
 #include "net_memif.h"
 #include "wire_addr.h"
+#include "wire_psp.h"
 
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
-#define MAX_LANES     64u /* ports of protection */
 
 static struct config *config_of(const struct config_reader *reader)
 {
@@ -322,7 +323,7 @@ uint32_t config_protection_bytes(const struct config *config)
 {
 	for (uint32_t i = 0; i < config->protection.n_peers; i++) {
 		if (config->protection.peers[i].policy != CONFIG_PROTECT_OFF)
-			return CONFIG_PROTECTION_BYTES;
+			return WIRE_PSP_OVERHEAD;
 	}
 	return 0;
 }
@@ -339,9 +340,9 @@ static void check_protection(struct config_reader *reader)
 		config_error(reader, &at, "protection: cert_file, key_file and ca_file go together");
 	if ((p->window_packets & (p->window_packets - 1)) != 0)
 		config_error(reader, &at, "protection.window_packets: %u is no power of two", p->window_packets);
-	if (p->control_port - p->port < MAX_LANES)
+	if (p->control_port - p->port < CRYPT_MSG_LANES)
 		config_error(reader, &at, "protection.control_port: %u is one of the %u ports from protection.port on", p->control_port,
-			MAX_LANES);
+			(unsigned int)CRYPT_MSG_LANES);
 	for (uint32_t i = 0; i < p->n_suites; i++) {
 		for (uint32_t k = 0; k < i; k++) {
 			if (p->suites[i] == p->suites[k])

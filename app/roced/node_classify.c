@@ -2,6 +2,7 @@
 /* Parses each frame, once; checks that it is for us and whole; says who handles it. */
 #include <rte_prefetch.h>
 
+#include "crypt_msg.h"
 #include "group.h"
 #include "nodes.h"
 #include "rx_watch.h"
@@ -91,28 +92,28 @@ static bool of_protection(struct worker *worker, struct rte_mbuf *m, rte_edge_t 
 	const struct config_protection *config = &worker->roced->config.protection;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct wire_pkt *pkt = TP_PKT(m);
-	uint16_t lane;
+	uint32_t port = wire_udp_dport(frame, m->data_len), owner;
 
-	if (crypt_is_protected(frame, m->data_len, (uint16_t)config->control_port, 1, &lane)) {
+	if (port == config->control_port) {
 		pkt->kind = WIRE_KIND_KEYS;
 		*edge = EDGE_PUNT;
 		return true;
 	}
-	if (!crypt_is_protected(frame, m->data_len, (uint16_t)config->port, CRYPT_MAX_LANES, &lane))
+	if (port - config->port >= CRYPT_MSG_LANES)
 		return false;
+	owner = (port - config->port) % worker->roced->n_workers;
 	pkt->kind = WIRE_KIND_PSP;
-	pkt->dqpn = lane % worker->roced->n_workers << WORKER_QPN_SHIFT;
-	*edge = lane % worker->roced->n_workers == worker->index ? EDGE_UNPROTECT : EDGE_HANDOFF;
+	pkt->dqpn = owner << WORKER_QPN_SHIFT;
+	*edge = owner == worker->index ? EDGE_UNPROTECT : EDGE_HANDOFF;
 	return true;
 }
 
 /* Nothing plain is taken from a peer with which protection is required; what we send to ourselves is not on any wire. */
-static bool must_be_protected(const struct worker *worker, const struct rte_mbuf *m, const uint8_t *frame,
-	const struct wire_pkt *pkt)
+static bool must_be_protected(const struct worker *worker, struct rte_mbuf *m, const uint8_t *frame, const struct wire_pkt *pkt)
 {
 	struct wire_addr src;
 
-	if (*RTE_MBUF_DYNFIELD(m, roced_route_off, const uint8_t *) != ROUTE_TX)
+	if (*roced_route(m) != ROUTE_TX)
 		return false;
 	wire_src(frame, pkt, &src);
 	return worker_crypt_required(worker, &src);

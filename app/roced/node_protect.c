@@ -41,16 +41,13 @@ static struct crypt_tx_sa *sa_of(struct worker *worker, const struct rte_mbuf *m
 
 static uint32_t protect(struct worker *worker, struct rte_mbuf **pkts, uint32_t n, struct rte_mbuf **out)
 {
-	struct worker_crypt *wc = worker->crypt;
 	struct crypt_tx_sa *sas[CRYPT_BURST];
 	enum base_drop reasons[CRYPT_BURST], no_sa[CRYPT_BURST];
 	uint32_t n_out = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		sas[i] = sa_of(worker, pkts[i], &no_sa[i]);
-		wc->protected_pkts += sas[i] != NULL;
-	}
-	(void)crypt_protect(&wc->crypt, pkts, sas, n, reasons);
+	(void)crypt_protect(&worker->crypt->crypt, pkts, sas, n, reasons);
 	for (uint32_t i = 0; i < n; i++) {
 		if (no_sa[i] != BASE_DROP_NONE)
 			reasons[i] = no_sa[i];

@@ -20,13 +20,12 @@ static bool tell_unknown(struct worker *worker)
 
 static void unprotect(struct rte_graph *graph, struct rte_node *node, struct worker *worker, struct rte_mbuf **pkts, uint32_t n)
 {
-	struct worker_crypt *wc = worker->crypt;
 	struct crypt_rx_sa *sas[CRYPT_BURST];
 	enum base_drop reasons[CRYPT_BURST];
 	struct rte_mbuf *out[CRYPT_BURST];
 	uint32_t n_out = 0;
 
-	(void)crypt_unprotect(&wc->crypt, pkts, sas, n, reasons);
+	(void)crypt_unprotect(&worker->crypt->crypt, pkts, sas, n, reasons);
 	for (uint32_t i = 0; i < n; i++) {
 		if (reasons[i] == BASE_DROP_NONE) {
 			*roced_route(pkts[i]) = ROUTE_OPENED;
@@ -41,7 +40,6 @@ static void unprotect(struct rte_graph *graph, struct rte_node *node, struct wor
 			rte_pktmbuf_free(pkts[i]);
 		}
 	}
-	wc->opened_pkts += n_out;
 	if (n_out != 0)
 		rte_node_enqueue(graph, node, EDGE_CLASSIFY, (void **)out, (uint16_t)n_out);
 }

@@ -20,7 +20,7 @@
 #define LOOK_NS    200000000u /* between two looks at what workers have counted */
 #define NS_PER_MS  1000000u
 #define MBYTE      1000000u
-#define MAX_RX     (CRYPT_MAX_LANES * 24u) /* receiving SAs of an association: so many generations are drained at most */
+#define MAX_RX     (CRYPT_MSG_LANES * 24u) /* receiving SAs of an association: so many generations are drained at most */
 
 /* A receiving SA, as the main thread remembers it. The SA itself is its worker's. */
 struct rx_note {
@@ -349,9 +349,7 @@ void protect_need(struct roced *roced, uint32_t device, const struct wire_addr *
 
 	if (roced->protect == NULL || roced->protect->emitting)
 		return;
-	a = find(roced->protect, local, peer);
-	if (a == NULL)
-		a = get(roced->protect, device, local, peer);
+	a = get(roced->protect, device, local, peer);
 	if (a == NULL || a->started)
 		return;
 	a->started = true;

@@ -24,7 +24,6 @@ struct worker_crypt {
 	uint32_t n_pairs;
 	struct worker_pair pairs[WORKER_PAIRS];
 	uint64_t told_unknown_ns;
-	uint64_t protected_pkts, opened_pkts;
 };
 
 /* Nothing, if no peer is to be protected. 0 or -ENOMEM. */

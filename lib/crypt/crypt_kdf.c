@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include <openssl/hmac.h>
-
+#include "crypt_hs_prim.h"
 #include "crypt_mem.h"
 
 #define LABEL       "roced session key"
 #define FIXED_BYTES (sizeof(LABEL) + 1 + 1 + 2 + 4 + 4)
 #define INFO_BYTES  (FIXED_BYTES + 2 * (1 + CRYPT_ID_BYTES_MAX) + 1)
-#define HASH_BYTES  32
 
 static uint8_t *put(uint8_t *to, uint32_t number, unsigned int bytes)
 {
@@ -29,11 +27,9 @@ static uint8_t *put_id(uint8_t *to, const void *id, size_t bytes)
 
 int crypt_kdf_session(const uint8_t working_key[CRYPT_WORKING_KEY_BYTES], const struct crypt_kdf_input *in, uint8_t *key)
 {
-	const EVP_MD *hash = in->suite == CRYPT_SM4_GCM ? EVP_sm3() : EVP_sha256();
-	uint8_t info[INFO_BYTES], out[HASH_BYTES], *end = info;
+	uint8_t info[INFO_BYTES], out[CRYPT_HASH_BYTES], *end = info;
 	size_t key_bytes = crypt_suite_key_bytes(in->suite);
-	unsigned int n = 0;
-	int rc = 0;
+	int rc;
 
 	if (key_bytes == 0 || in->initiator_bytes > CRYPT_ID_BYTES_MAX || in->responder_bytes > CRYPT_ID_BYTES_MAX)
 		return -EINVAL;
@@ -47,9 +43,8 @@ int crypt_kdf_session(const uint8_t working_key[CRYPT_WORKING_KEY_BYTES], const 
 	end = put_id(end, in->responder, in->responder_bytes);
 	/* T(1) is all that is needed. */
 	*end++ = 1;
-	if (HMAC(hash, working_key, CRYPT_WORKING_KEY_BYTES, info, (size_t)(end - info), out, &n) == NULL || n != HASH_BYTES)
-		rc = -EIO;
-	else
+	rc = crypt_prim_mac(crypt_prim_is_sm(in->suite), working_key, CRYPT_WORKING_KEY_BYTES, info, (size_t)(end - info), out);
+	if (rc == 0)
 		memcpy(key, out, key_bytes);
 	explicit_bzero(out, sizeof(out));
 	crypt_mem_wipe_stack();

@@ -14,7 +14,6 @@
 #include "crypt_table.h"
 #include "wire_psp.h"
 
-#define CRYPT_MAX_LANES 64u
 #define CRYPT_BURST    64u
 #define CRYPT_MAX_SEGS 8u   /* of one mbuf */
 
@@ -33,6 +32,7 @@ struct crypt_worker {
 	struct crypt_job jobs[CRYPT_BURST], sorted[CRYPT_BURST];
 	struct crypt_seg segs[CRYPT_BURST][CRYPT_MAX_SEGS];
 	uint8_t tags[CRYPT_BURST][CRYPT_TAG_BYTES];
+	struct wire_udp_at at[CRYPT_BURST]; /* of packets that are opened */
 };
 
 /*

@@ -7,13 +7,7 @@
 #include "crypt_burst.h"
 
 #define UDP_BYTES 8u
-#define DPORT     2u
 #define NUMBER    4u /* of the packet, in a nonce */
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
 
 static enum base_drop verdict_drop(struct crypt_rx_sa *sa, uint64_t number)
 {
@@ -67,21 +61,21 @@ static enum base_drop look(const struct crypt_worker *worker, const struct rte_m
 
 static enum base_drop prepare(struct crypt_worker *worker, struct rte_mbuf *m, uint8_t i, struct crypt_rx_sa **found)
 {
+	struct wire_udp_at *at = &worker->at[i];
 	struct crypt_job *job;
-	struct wire_udp_at at;
 	struct wire_psp psp;
 	enum base_drop reason;
 	const void *icv;
 	uint16_t n_segs;
 
 	*found = NULL;
-	reason = look(worker, m, &at, &psp, found);
+	reason = look(worker, m, at, &psp, found);
 	if (reason != BASE_DROP_NONE)
 		return reason;
 	/* A driver may attach memory of its own. */
 	if (!crypt_burst_may_write(m, true))
 		return BASE_DROP_SHARED;
-	n_segs = crypt_burst_segs(worker->segs[i], m, at.l4 + WIRE_PSP_PUSH, (uint32_t)(at.end - at.l4) - WIRE_PSP_OVERHEAD);
+	n_segs = crypt_burst_segs(worker->segs[i], m, at->l4 + WIRE_PSP_PUSH, (uint32_t)(at->end - at->l4) - WIRE_PSP_OVERHEAD);
 	if (n_segs == 0)
 		return BASE_DROP_NO_ROOM;
 	job = crypt_burst_add(worker, (*found)->key, &(*found)->mark, i);
@@ -89,13 +83,13 @@ static enum base_drop prepare(struct crypt_worker *worker, struct rte_mbuf *m, u
 		.key = (*found)->key,
 		.segs = worker->segs[i],
 		.n_segs = n_segs,
-		.aad = rte_pktmbuf_mtod_offset(m, const uint8_t *, at.l4 + UDP_BYTES),
+		.aad = rte_pktmbuf_mtod_offset(m, const uint8_t *, at->l4 + UDP_BYTES),
 		.aad_bytes = WIRE_PSP_BYTES,
 		.tag = worker->tags[i],
 	};
 	crypt_nonce(psp.spi, psp.number, job->nonce);
 	/* Cut into segments or not, the tag is one piece for the backend. */
-	icv = rte_pktmbuf_read(m, at.end - WIRE_PSP_ICV_BYTES, WIRE_PSP_ICV_BYTES, worker->tags[i]);
+	icv = rte_pktmbuf_read(m, at->end - WIRE_PSP_ICV_BYTES, WIRE_PSP_ICV_BYTES, worker->tags[i]);
 	if (icv != worker->tags[i])
 		memcpy(worker->tags[i], icv, WIRE_PSP_ICV_BYTES);
 	return BASE_DROP_NONE;
@@ -132,20 +126,17 @@ static void keep(struct rte_mbuf *m, uint32_t bytes)
 }
 
 /* Takes the headers and the ICV off, and padding behind it. */
-static void strip(struct rte_mbuf *m)
+static void strip(struct rte_mbuf *m, const struct wire_udp_at *at)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	struct wire_udp_at at;
 
-	/* It was found before. */
-	(void)wire_udp_find(frame, m->data_len, m->pkt_len, &at);
-	wire_udp_resize(frame + at.l3, at.version, -(int)WIRE_PSP_OVERHEAD);
-	memmove(frame + WIRE_PSP_PUSH, frame, at.l4);
-	keep(m, at.end - WIRE_PSP_ICV_BYTES);
+	wire_udp_resize(frame + at->l3, at->version, -(int)WIRE_PSP_OVERHEAD);
+	memmove(frame + WIRE_PSP_PUSH, frame, at->l4);
+	keep(m, at->end - WIRE_PSP_ICV_BYTES);
 	(void)rte_pktmbuf_adj(m, WIRE_PSP_PUSH);
 }
 
-static enum base_drop finish(const struct crypt_job *job, struct rte_mbuf *m, struct crypt_rx_sa *sa)
+static enum base_drop finish(const struct crypt_job *job, struct rte_mbuf *m, const struct wire_udp_at *at, struct crypt_rx_sa *sa)
 {
 	enum base_drop reason;
 
@@ -159,7 +150,7 @@ static enum base_drop finish(const struct crypt_job *job, struct rte_mbuf *m, st
 		return reason;
 	crypt_replay_accept(&sa->replay, number_of(job));
 	sa->packets++;
-	strip(m);
+	strip(m, at);
 	sa->bytes += m->pkt_len;
 	return BASE_DROP_NONE;
 }
@@ -180,7 +171,7 @@ unsigned int crypt_unprotect(struct crypt_worker *worker, struct rte_mbuf **pkts
 	for (unsigned int j = 0; j < worker->n_jobs; j++) {
 		unsigned int i = worker->order[j];
 
-		reasons[i] = finish(&jobs[j], pkts[i], sas[i]);
+		reasons[i] = finish(&jobs[j], pkts[i], &worker->at[i], sas[i]);
 		good += reasons[i] == BASE_DROP_NONE;
 	}
 	return good;
@@ -188,14 +179,8 @@ unsigned int crypt_unprotect(struct crypt_worker *worker, struct rte_mbuf **pkts
 
 bool crypt_is_protected(const uint8_t *frame, size_t n, uint16_t base, uint16_t n_lanes, uint16_t *lane)
 {
-	size_t l3 = n >= 18 && get16(frame + 12) == 0x8100 ? 18 : 14, l4 = 0;
+	uint16_t port = wire_udp_dport(frame, n);
 
-	if (n >= l3 + 28 && get16(frame + l3 - 2) == 0x0800 && frame[l3] == 0x45 && frame[l3 + 9] == 17)
-		l4 = l3 + 20;
-	else if (n >= l3 + 48 && get16(frame + l3 - 2) == 0x86dd && frame[l3 + 6] == 17)
-		l4 = l3 + 40;
-	if (l4 == 0)
-		return false;
-	*lane = (uint16_t)(get16(frame + l4 + DPORT) - base);
-	return *lane < n_lanes;
+	*lane = (uint16_t)(port - base);
+	return port != 0 && *lane < n_lanes;
 }

@@ -137,6 +137,18 @@ void wire_udp_resize(uint8_t *ip, uint8_t version, int bytes)
 	put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
 }
 
+uint16_t wire_udp_dport(const uint8_t *frame, size_t n)
+{
+	size_t l3 = n >= ETH_BYTES + VLAN_BYTES && get16(frame + ETH_BYTES - 2) == TYPE_VLAN ? ETH_BYTES + VLAN_BYTES : ETH_BYTES;
+	const uint8_t *ip = frame + l3;
+
+	if (n >= l3 + IP4_BYTES + UDP_BYTES && get16(ip - 2) == TYPE_IP4 && ip[0] == 0x45 && ip[9] == NEXT_UDP)
+		return get16(ip + IP4_BYTES + 2);
+	if (n >= l3 + IP6_BYTES + UDP_BYTES && get16(ip - 2) == TYPE_IP6 && ip[6] == NEXT_UDP)
+		return get16(ip + IP6_BYTES + 2);
+	return 0;
+}
+
 static void put_addr(struct wire_addr *to, const uint8_t *ip4)
 {
 	memset(to->b, 0, 10);

@@ -50,6 +50,9 @@ struct wire_udp_at {
  * UDP over IP, options or a fragment, a checksum of IPv4 that is wrong, lengths that disagree, or fewer than n bytes
  * of headers. */
 enum base_drop wire_udp_find(const uint8_t *frame, size_t n, size_t frame_bytes, struct wire_udp_at *at);
+/* The UDP destination port of a frame of which n bytes are at hand, and of which nothing else is checked; 0: it is not UDP over IP, or
+ * too little is at hand. */
+uint16_t wire_udp_dport(const uint8_t *frame, size_t n);
 /* Addresses of a frame that wire_udp_find() has looked at. */
 void wire_udp_addrs(const uint8_t *frame, const struct wire_udp_at *at, struct wire_addr *src, struct wire_addr *dst);
 /* Lays out a frame of UDP with data behind it, which may be there already; without a checksum over IPv4, which RFC 768 allows, and

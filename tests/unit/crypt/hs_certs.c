@@ -47,6 +47,13 @@ void certs_remove(void)
 	dir[0] = 0;
 }
 
+int certs_teardown(void **state)
+{
+	(void)state;
+	certs_remove();
+	return 0;
+}
+
 static EVP_PKEY *make_key(const char *curve)
 {
 	EVP_PKEY *key = strcmp(curve, "SM2") == 0 ? EVP_PKEY_Q_keygen(NULL, NULL, "SM2")

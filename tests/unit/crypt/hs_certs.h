@@ -42,5 +42,7 @@ struct crypt_cred *certs_cred(
 /* Writes a file below a fresh directory, and its name to @path (of 256 bytes). */
 void certs_file(char *path, const char *name, const char *text, size_t bytes, unsigned int mode);
 void certs_remove(void);
+/* The same, for cmocka. */
+int certs_teardown(void **state);
 
 #endif

@@ -219,13 +219,6 @@ static void certificate_files(void **state)
 	certs_ca_free(&other);
 }
 
-static int clean(void **state)
-{
-	(void)state;
-	certs_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,5 +229,5 @@ int main(void)
 		cmocka_unit_test(certificate_files),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, clean);
+	return cmocka_run_group_tests(tests, NULL, certs_teardown);
 }

@@ -177,13 +177,6 @@ static void forged_without_certificate(void **state)
 	forged_first_messages(true);
 }
 
-static int clean(void **state)
-{
-	(void)state;
-	certs_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,5 +188,5 @@ int main(void)
 		cmocka_unit_test(forged_without_certificate),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, clean);
+	return cmocka_run_group_tests(tests, NULL, certs_teardown);
 }

@@ -306,13 +306,6 @@ static void forged_notice(void **state)
 	world_free(&w);
 }
 
-static int clean(void **state)
-{
-	(void)state;
-	certs_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,5 +325,5 @@ int main(void)
 		cmocka_unit_test(forged_notice),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, clean);
+	return cmocka_run_group_tests(tests, NULL, certs_teardown);
 }

@@ -223,13 +223,6 @@ static void replay(void **state)
 	crypt_cred_free(creds[1]);
 }
 
-static int clean(void **state)
-{
-	(void)state;
-	certs_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,5 +232,5 @@ int main(void)
 		cmocka_unit_test(replay),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, clean);
+	return cmocka_run_group_tests(tests, NULL, certs_teardown);
 }

@@ -232,12 +232,28 @@ static void test_marking(void **state)
 	stop(w);
 }
 
-/* Three at full rate into one: two of priority 3 and one of priority 5. Each is marked by thresholds of its own and by its
- * own queue. The higher one is sent first, so it never waits for more than the packet on the wire. */
-static void test_marking_of_classes(void **state)
+/* Three at full rate into one: two of priority 3 and one of priority 5. Counts the marks of each. */
+static void three_into_one(struct world *w, uint32_t marked[FABRIC_PRIORITIES])
 {
 	struct fabric_packet packet = {.dst = 0, .bytes = 1000, .ect = true};
-	uint32_t marked[FABRIC_PRIORITIES] = {0};
+
+	for (uint32_t i = 0; i < 300; i++) {
+		packet.src = i % 3 + 1;
+		packet.priority = packet.src == 1 ? 5 : 3;
+		assert_int_equal(fabric_send(w->fabric, &packet, 0), 0);
+	}
+	run(w, 10 * MS_NS);
+	assert_int_equal(w->n_seen, 300);
+	memset(marked, 0, sizeof(marked[0]) * FABRIC_PRIORITIES);
+	for (uint32_t i = 0; i < 300; i++)
+		marked[w->seen[i].packet.priority] += w->seen[i].packet.ce;
+}
+
+/* Each is marked by thresholds of its own and by its own queue. The higher one is sent first, so it never waits for more than
+ * the packet on the wire. */
+static void test_marking_of_classes(void **state)
+{
+	uint32_t marked[FABRIC_PRIORITIES];
 	struct fabric_config config;
 	struct world *w;
 
@@ -248,15 +264,7 @@ static void test_marking_of_classes(void **state)
 	config.sw.class_ecn[3] = (struct qos_red){20000, 20000, 1000};
 	config.sw.class_ecn[5] = (struct qos_red){5000, 5000, 1000};
 	w = start(&config);
-	for (uint32_t i = 0; i < 300; i++) {
-		packet.src = i % 3 + 1;
-		packet.priority = packet.src == 1 ? 5 : 3;
-		assert_int_equal(fabric_send(w->fabric, &packet, 0), 0);
-	}
-	run(w, 10 * MS_NS);
-	assert_int_equal(w->n_seen, 300);
-	for (uint32_t i = 0; i < 300; i++)
-		marked[w->seen[i].packet.priority] += w->seen[i].packet.ce;
+	three_into_one(w, marked);
 	assert_int_equal(marked[5], 0);
 	/* Of 200 the queue holds about 20 when marking begins. */
 	assert_in_range(marked[3], 150, 190);
@@ -265,15 +273,7 @@ static void test_marking_of_classes(void **state)
 	/* Priorities without thresholds of their own go by the whole queue, as before. */
 	config.sw.own_ecn = 1u << 3;
 	w = start(&config);
-	for (uint32_t i = 0; i < 300; i++) {
-		packet.src = i % 3 + 1;
-		packet.priority = packet.src == 1 ? 5 : 3;
-		assert_int_equal(fabric_send(w->fabric, &packet, 0), 0);
-	}
-	run(w, 10 * MS_NS);
-	marked[5] = 0;
-	for (uint32_t i = 0; i < 300; i++)
-		marked[w->seen[i].packet.priority] += w->seen[i].packet.ce;
+	three_into_one(w, marked);
 	/* All but those that come before the others, whose way is longer. */
 	assert_in_range(marked[5], 60, 90);
 	stop(w);
