@@ -140,11 +140,7 @@ void emit_mac(struct emit *e, const char *key, const uint8_t *mac)
 
 void emit_addr(struct emit *e, const char *key, const struct wire_addr *addr)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[WIRE_ADDR_TEXT_BYTES];
 
-	if (wire_addr_is_v4(addr))
-		inet_ntop(AF_INET, addr->b + 12, text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, addr->b, text, sizeof(text));
-	emit_str(e, key, text);
+	emit_str(e, key, wire_addr_print(addr, text));
 }

@@ -15,6 +15,9 @@ static const struct command {
 } commands[] = {
 	{"decode", NULL, "[--json] FILE", "print the packets of a capture file", rocectl_decode},
 	{"paths", NULL, "[--watch] [QPN...]", "print what queue pairs know of their paths", rocectl_paths},
+	{"sas", NULL, "[--json]", "print with whom packets are protected, and by which keys", rocectl_sas},
+	{"rekey", NULL, "PEER...|all", "have protected peers change their keys now", rocectl_rekey},
+	{"alarms", NULL, "[--json]", "print what somebody should look at", rocectl_alarms},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -14,5 +14,8 @@ enum rocectl_exit {
 
 int rocectl_decode(int argc, char **argv);
 int rocectl_paths(int argc, char **argv);
+int rocectl_sas(int argc, char **argv);
+int rocectl_rekey(int argc, char **argv);
+int rocectl_alarms(int argc, char **argv);
 
 #endif

@@ -91,6 +91,22 @@ int telemetry_find(char path[TELEMETRY_PATH_BYTES])
 	return n == 1 ? 0 : n == 0 ? -ENOENT : -EEXIST;
 }
 
+int telemetry_connect(const char *path)
+{
+	char found[TELEMETRY_PATH_BYTES];
+	int fd, rc = path != NULL ? 0 : telemetry_find(found);
+
+	if (rc == -ENOENT)
+		fputs("rocectl: no roced serves telemetry here; set control.telemetry = true\n", stderr);
+	if (rc != 0)
+		return -1;
+	path = path != NULL ? path : found;
+	fd = telemetry_open(path);
+	if (fd < 0)
+		fprintf(stderr, "rocectl: %s: %s\n", path, strerror(-fd));
+	return fd < 0 ? -1 : fd;
+}
+
 /* ---- JSON ---- */
 
 const char *telemetry_member(const char *at, const char *end, const char *name)
@@ -111,16 +127,40 @@ uint64_t telemetry_number(const char *at, const char *end, const char *name)
 	return c != NULL ? strtoull(c, NULL, 10) : 0;
 }
 
+/* Copies the text that begins behind its quote, cut to n bytes; where its end quote is. */
+static const char *copy_text(const char *c, const char *end, char *out, size_t n)
+{
+	size_t i = 0;
+
+	for (; c < end && *c != '"'; c++) {
+		if (*c == '\\' && c + 1 < end)
+			c++;
+		if (i + 1 < n)
+			out[i++] = *c;
+	}
+	out[i] = '\0';
+	return c;
+}
+
 void telemetry_text(const char *at, const char *end, const char *name, char *out, size_t n)
+{
+	const char *c = telemetry_member(at, end, name);
+
+	out[0] = '\0';
+	if (c != NULL && c < end && *c == '"')
+		(void)copy_text(c + 1, end, out, n);
+}
+
+size_t telemetry_texts(const char *at, const char *end, const char *name, char (*out)[TELEMETRY_TEXT_BYTES], size_t n)
 {
 	const char *c = telemetry_member(at, end, name);
 	size_t i = 0;
 
-	if (c != NULL && c < end && *c == '"') {
-		for (c++; c < end && *c != '"' && i + 1 < n; c++)
-			out[i++] = *c;
-	}
-	out[i] = '\0';
+	if (c == NULL || c >= end || *c != '[')
+		return 0;
+	for (c++; c < end && *c == '"' && i < n; c += *c == ',')
+		c = copy_text(c + 1, end, out[i++], TELEMETRY_TEXT_BYTES) + 1;
+	return i;
 }
 
 size_t telemetry_numbers(const char *at, const char *end, const char *name, uint64_t *out, size_t n)

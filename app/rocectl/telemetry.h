@@ -8,12 +8,16 @@
 
 #define TELEMETRY_ANSWER_BYTES 65536
 #define TELEMETRY_PATH_BYTES   108
+#define TELEMETRY_TEXT_BYTES   128
 
 /* Connects to the socket at path. A descriptor or a negative errno. */
 int telemetry_open(const char *path);
 /* The one socket below the runtime directories of DPDK that a roced answers on. 0; -ENOENT: there is none,
  * -EEXIST: there are several, all of which were named on standard error. */
 int telemetry_find(char path[TELEMETRY_PATH_BYTES]);
+/* Connects to that socket, or to the one that telemetry_find() finds if socket is NULL. A descriptor; -1: standard error says why
+ * not. */
+int telemetry_connect(const char *socket);
 /* Asks; the answer is a text. 0 or a negative errno. */
 int telemetry_ask(int fd, const char *question, char answer[TELEMETRY_ANSWER_BYTES]);
 
@@ -25,5 +29,7 @@ uint64_t telemetry_number(const char *at, const char *end, const char *name);
 void telemetry_text(const char *at, const char *end, const char *name, char *out, size_t n);
 /* Up to n numbers of the array there; how many. */
 size_t telemetry_numbers(const char *at, const char *end, const char *name, uint64_t *out, size_t n);
+/* Up to n texts of the array there, each cut to TELEMETRY_TEXT_BYTES; how many. */
+size_t telemetry_texts(const char *at, const char *end, const char *name, char (*out)[TELEMETRY_TEXT_BYTES], size_t n);
 
 #endif

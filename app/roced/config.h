@@ -36,6 +36,7 @@ struct config_worker {
 	char cpus[CONFIG_TEXT_BYTES];      /* "": the CPU of the lcore's number */
 	uint32_t n_rx;
 	struct config_rx rx[CONFIG_MAX_RX]; /* never empty: without any, queue = worker of all ports */
+	char crypto[CONFIG_TEXT_BYTES];    /* its DPDK crypto device; "": roced's own ciphers */
 	uint32_t idle_sleep_us;
 };
 
@@ -117,6 +118,9 @@ struct config_protect {
 	char psk_id[CONFIG_TEXT_BYTES];    /* "": the first key, and any of the peer's */
 	uint32_t n_names;
 	char names[CONFIG_MAX_NAMES][CONFIG_TEXT_BYTES]; /* in its certificate; none: any */
+	uint32_t n_devices;
+	char devices[VD_MAX_DEVICES][CONFIG_NAME_BYTES]; /* none: all */
+	uint32_t device_mask;              /* the same, a bit each */
 };
 
 struct config_protection {
@@ -239,7 +243,7 @@ void config_check_port(struct config_reader *reader, const struct config_port *c
 /* Index of a port or -1. */
 int config_find_port(const struct config *config, const char *name);
 
-/* Bytes that protection adds to packets; 0: nobody is to be protected. */
-uint32_t config_protection_bytes(const struct config *config);
+/* Bytes that protection adds to packets of device d; 0: none of its peers is to be protected. */
+uint32_t config_protection_bytes(const struct config *config, uint32_t d);
 
 #endif

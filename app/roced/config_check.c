@@ -70,9 +70,14 @@ static void check_worker(struct config_reader *reader, uint32_t w, uint64_t take
 	char who[64];
 
 	for (uint32_t v = 0; v < w; v++) {
-		if (config_of(reader)->workers[v].lcore == worker->lcore)
+		const struct config_worker *other = &config_of(reader)->workers[v];
+
+		if (other->lcore == worker->lcore)
 			config_error(reader, &worker->at, "workers[%u].lcore: %u is used by workers[%u] too", w,
 				worker->lcore, v);
+		if (worker->crypto[0] != '\0' && strcmp(other->crypto, worker->crypto) == 0)
+			config_error(reader, &worker->at, "workers[%u].crypto: %s is that of workers[%u], each needs its own", w,
+				worker->crypto, v);
 	}
 	default_rx(config_of(reader), w);
 	for (uint32_t r = 0; r < worker->n_rx; r++) {
@@ -263,7 +268,7 @@ static void check_device(struct config_reader *reader, uint32_t d)
 	if (port < 0)
 		return;
 	device->port_index = (uint32_t)port;
-	overhead = ROCE_OVERHEAD + config_protection_bytes(config);
+	overhead = ROCE_OVERHEAD + config_protection_bytes(config, d);
 	if (config->ports[port].mtu != 0 && device->mtu + (device->mtu != 0 ? overhead : 0) > config->ports[port].mtu)
 		config_error(reader, &device->at, "devices[%u].mtu: %u needs a port MTU of %u%s, port \"%s\" has %u", d,
 			device->mtu, device->mtu + overhead, overhead > ROCE_OVERHEAD ? " with protection" : "", device->port,
@@ -319,13 +324,51 @@ static void check_congestion(struct config_reader *reader)
 		config_load_model(reader, "congestion.model", c->model_name, &c->model);
 }
 
-uint32_t config_protection_bytes(const struct config *config)
+uint32_t config_protection_bytes(const struct config *config, uint32_t d)
 {
 	for (uint32_t i = 0; i < config->protection.n_peers; i++) {
-		if (config->protection.peers[i].policy != CONFIG_PROTECT_OFF)
+		const struct config_protect *peer = &config->protection.peers[i];
+
+		if (peer->policy != CONFIG_PROTECT_OFF && (peer->device_mask & 1u << d) != 0)
 			return WIRE_PSP_OVERHEAD;
 	}
 	return 0;
+}
+
+static void check_protected_devices(struct config_reader *reader, uint32_t i)
+{
+	struct config *config = config_of(reader);
+	struct config_protect *peer = &config->protection.peers[i];
+	uint32_t d;
+
+	peer->device_mask = peer->n_devices == 0 ? UINT32_MAX : 0;
+	for (uint32_t k = 0; k < peer->n_devices; k++) {
+		for (d = 0; d < config->n_devices && strcmp(config->devices[d].name, peer->devices[k]) != 0; d++)
+			;
+		if (d < config->n_devices)
+			peer->device_mask |= 1u << d;
+		else
+			config_error(reader, &peer->at, "protection.peers[%u].devices: there is no device \"%s\"", i, peer->devices[k]);
+	}
+}
+
+static void check_protected_peers(struct config_reader *reader)
+{
+	const struct config_protection *p = &config_of(reader)->protection;
+	const struct config_at at = {0};
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->n_peers; i++) {
+		check_protected_devices(reader, i);
+		any |= p->peers[i].policy != CONFIG_PROTECT_OFF;
+		for (uint32_t k = 0; k < i; k++) {
+			if (same_network(&p->peers[i].network, &p->peers[k].network) &&
+				(p->peers[i].device_mask & p->peers[k].device_mask) != 0)
+				config_error(reader, &p->peers[i].at, "protection.peers[%u]: is the network of protection.peers[%u] too", i, k);
+		}
+	}
+	if (any && p->psk_file[0] == '\0' && p->cert_file[0] == '\0')
+		config_error(reader, &at, "protection.peers: nobody can prove anything: give psk_file, or cert_file, key_file and ca_file");
 }
 
 static void check_protection(struct config_reader *reader)
@@ -334,8 +377,6 @@ static void check_protection(struct config_reader *reader)
 	int n_files = (p->cert_file[0] != '\0') + (p->key_file[0] != '\0') + (p->ca_file[0] != '\0');
 	const struct config_at at = {0};
 
-	if (config_protection_bytes(config_of(reader)) != 0 && p->psk_file[0] == '\0' && n_files == 0)
-		config_error(reader, &at, "protection.peers: nobody can prove anything: give psk_file, or cert_file, key_file and ca_file");
 	if (n_files != 0 && n_files != 3)
 		config_error(reader, &at, "protection: cert_file, key_file and ca_file go together");
 	if ((p->window_packets & (p->window_packets - 1)) != 0)
@@ -347,12 +388,6 @@ static void check_protection(struct config_reader *reader)
 		for (uint32_t k = 0; k < i; k++) {
 			if (p->suites[i] == p->suites[k])
 				config_error(reader, &at, "protection.suites: %s stands there twice", crypt_suite_name(p->suites[i]));
-		}
-	}
-	for (uint32_t i = 0; i < p->n_peers; i++) {
-		for (uint32_t k = 0; k < i; k++) {
-			if (same_network(&p->peers[i].network, &p->peers[k].network))
-				config_error(reader, &p->peers[i].at, "protection.peers[%u]: is the network of protection.peers[%u] too", i, k);
 		}
 	}
 }
@@ -381,6 +416,7 @@ void config_check(struct config_reader *reader)
 			check_queues(reader, p, taken[p]);
 		config_check_port(reader, ports, p, config->n_workers);
 	}
+	check_protected_peers(reader); /* first: it takes of the MTU of devices */
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
 	check_peers(reader);

@@ -288,7 +288,7 @@ static void read_array(struct config_reader *reader, const struct place *parent,
 		struct place child;
 
 		place_child(parent, name, name_bytes, (int)i, &child);
-		item.type = key->type == CONFIG_TEXTS ? CONFIG_TEXT : key->type;
+		item.type = key->type == CONFIG_TEXTS ? CONFIG_TEXT : key->type == CONFIG_NAMES ? CONFIG_NAME : key->type;
 		item.min = 1;
 		read_text(reader, &child, &item, config_setting_get_elem(setting, i),
 			(uint8_t *)parent->base + key->off + (size_t)i * key->bytes);
@@ -341,6 +341,7 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 		read_list(reader, parent, &place, key, setting);
 		break;
 	case CONFIG_TEXTS:
+	case CONFIG_NAMES:
 	case CONFIG_PREFIXES:
 	case CONFIG_SUITE:
 		read_array(reader, parent, &place, key, setting);

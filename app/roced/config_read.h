@@ -29,6 +29,7 @@ enum config_type {
 	CONFIG_TEXT,
 	CONFIG_NAME,      /* letters, digits, '-', '_', '.' */
 	CONFIG_TEXTS,     /* [ "...", ... ] */
+	CONFIG_NAMES,     /* the same, of names */
 	CONFIG_PREFIXES,  /* [ "10.0.0.1/24", "fd00::1/64" ] */
 	CONFIG_ADDR4,
 	CONFIG_ADDR6,

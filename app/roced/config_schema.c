@@ -31,7 +31,7 @@ const struct config_key config_keys[] = {
 	{"control.mode", CONFIG_MODE, F(config, control.mode), 0, 0777, "0660", "octal",
 		"permissions of the socket"},
 	{"control.telemetry", CONFIG_BOOLEAN, F(config, control.telemetry), 0, 1, "false", "",
-		"serve DPDK's telemetry, for `rocectl paths`; its socket is for root only"},
+		"serve DPDK's telemetry, for `rocectl`; its socket is for root only"},
 
 	{"workers", CONFIG_LIST_OF, L(config, workers, n_workers), 1, CONFIG_MAX_WORKERS, NULL, "",
 		"threads that move packets, one graph each"},
@@ -43,6 +43,8 @@ const struct config_key config_keys[] = {
 		"receive queues it polls; default: of every port the queue of the worker's place in the list"},
 	{"workers[].rx[].port", CONFIG_NAME, F(config_rx, port), 0, 0, NULL, "", "name of a port"},
 	{"workers[].rx[].queue", CONFIG_UINT, F(config_rx, queue), 0, 63, "0", "", "queue number"},
+	{"workers[].crypto", CONFIG_TEXT, F(config_worker, crypto), 0, CONFIG_TEXT_BYTES - 1, "", "",
+		"DPDK crypto device that protects its packets, \"crypto_aesni_mb0\"; default: roced's own ciphers"},
 	{"workers[].idle_sleep_us", CONFIG_UINT, F(config_worker, idle_sleep_us), 0, 100000, "200", "us",
 		"longest sleep between two looks at the ports when idle; 0: never sleep"},
 
@@ -187,6 +189,8 @@ const struct config_key config_keys[] = {
 		"id of the pre-shared key; default: the first one, and any that the peer has"},
 	{"protection.peers[].names", CONFIG_TEXTS, L(config_protect, names, n_names), 0, CONFIG_MAX_NAMES, "", "",
 		"DNS names or addresses, one of which its certificate has; default: any"},
+	{"protection.peers[].devices", CONFIG_NAMES, L(config_protect, devices, n_devices), 0, VD_MAX_DEVICES, "", "",
+		"devices that this is for; default: all"},
 
 	{"channels", CONFIG_LIST_OF, L(config, channels, n_channels), 0, CONFIG_MAX_CHANNELS, "", "",
 		"traffic classes that ports send by: see channels.md; what none names is of the first"},

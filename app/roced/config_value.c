@@ -36,14 +36,6 @@ static const char *parse_name(const struct config_key *key, const char *text, ch
 	return copy_text(dst, key->bytes, text);
 }
 
-static bool parse_addr4(const char *text, struct wire_addr *addr)
-{
-	memset(addr, 0, sizeof(*addr));
-	addr->b[10] = 0xff;
-	addr->b[11] = 0xff;
-	return inet_pton(AF_INET, text, &addr->b[12]) == 1;
-}
-
 /* Whether an address can be a host's own: not unspecified, loopback, multicast or broadcast. */
 static bool is_host_addr(const struct wire_addr *addr)
 {
@@ -61,7 +53,7 @@ static const char *parse_addr(const struct config_key *key, const char *text, st
 	memset(addr, 0, sizeof(*addr));
 	if (text[0] == '\0')
 		return NULL;
-	if (v4 ? !parse_addr4(text, addr) : inet_pton(AF_INET6, text, addr->b) != 1) {
+	if (!wire_addr_read(text, addr) || wire_addr_is_v4(addr) != v4) {
 		memset(addr, 0, sizeof(*addr));
 		return v4 ? "an IPv4 address like \"10.0.0.254\"" : "an IPv6 address like \"fd00::fe\"";
 	}
@@ -104,15 +96,10 @@ static const char *parse_prefix(const char *text, struct config_prefix *prefix)
 	slash = strchr(buf, '/');
 	if (slash != NULL)
 		*slash++ = '\0';
-	if (parse_addr4(buf, &prefix->addr)) {
-		prefix->len = 24;
-		max = 32;
-	} else if (inet_pton(AF_INET6, buf, prefix->addr.b) == 1 && !wire_addr_is_v4(&prefix->addr)) {
-		prefix->len = 64;
-		max = 128;
-	} else {
+	if (!wire_addr_read(buf, &prefix->addr))
 		return "an address like \"10.0.0.1/24\" or \"fd00::1/64\"";
-	}
+	prefix->len = wire_addr_is_v4(&prefix->addr) ? 24 : 64;
+	max = wire_addr_is_v4(&prefix->addr) ? 32 : 128;
 	if (!is_host_addr(&prefix->addr))
 		return "a unicast address of a host";
 	want = slash != NULL ? check_len(slash, max, prefix) : NULL;
@@ -141,12 +128,9 @@ static const char *parse_network(const char *text, struct config_prefix *network
 	slash = strchr(buf, '/');
 	if (slash != NULL)
 		*slash++ = '\0';
-	if (parse_addr4(buf, &network->addr))
-		max = 32;
-	else if (inet_pton(AF_INET6, buf, network->addr.b) == 1 && !wire_addr_is_v4(&network->addr))
-		max = 128;
-	else
+	if (!wire_addr_read(buf, &network->addr))
 		return want;
+	max = wire_addr_is_v4(&network->addr) ? 32 : 128;
 	network->len = max;
 	if (slash != NULL)
 		bad = check_len(slash, max, network);
@@ -299,6 +283,7 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 	case CONFIG_TEXTS:
 		return parse_text(key, text, dst);
 	case CONFIG_NAME:
+	case CONFIG_NAMES:
 		return parse_name(key, text, dst);
 	case CONFIG_ADDR4:
 	case CONFIG_ADDR6:

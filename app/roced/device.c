@@ -88,7 +88,7 @@ static void init_device(struct roced *roced, uint32_t d)
 	memcpy(device->mac, memcmp(config->mac, no_mac, 6) != 0 ? config->mac : port->mac, 6);
 	device->has_vlan = config->vlan != 0;
 	device->vlan_tci = (uint16_t)(config->priority << 13 | config->vlan);
-	device->port_mtu_bytes = port->config->mtu - config_protection_bytes(&roced->config);
+	device->port_mtu_bytes = port->config->mtu - config_protection_bytes(&roced->config, d);
 	device->max_mtu_bytes = config->mtu;
 	device->reorder_pkts = config->reorder_packets;
 	device->reorder_ns = (uint64_t)config->reorder_us * 1000;

@@ -131,12 +131,12 @@ static struct link *make_link(struct roced *roced, struct port *port, uint32_t d
 	if (link == NULL)
 		return NULL;
 	link->port = port;
-	protect_need(roced, device, &from->addr, dst);
 	own = port_find_addr(port, dst, from->has_vlan, from->vlan_tci);
 	if (own != NULL) {
 		memcpy(link->mac, own->mac, sizeof(link->mac));
 		return link;
 	}
+	protect_need(roced, port, device, &from->addr, dst);
 	memcpy(nd_from.mac, from->mac, sizeof(nd_from.mac));
 	nd_from.has_vlan = from->has_vlan;
 	nd_from.vlan_tci = from->vlan_tci;
@@ -182,17 +182,23 @@ static void resolve(struct roced *roced, struct link *link, vd_resolved_fn cb, v
 	path_neigh_resolve(link->port->neigh, link->entry, &pending->wait, clock_now_ns());
 }
 
-void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
-	vd_resolved_fn cb, void *cb_arg)
+void link_resolve_by(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg)
 {
 	struct link *link;
 	int rc;
 
-	link = make_link(roced, port_of(roced, device), device, src, dst, &rc);
+	link = make_link(roced, port, device, src, dst, &rc);
 	if (link == NULL)
 		cb(cb_arg, rc, NULL);
 	else
 		resolve(roced, link, cb, cb_arg);
+}
+
+void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
+	vd_resolved_fn cb, void *cb_arg)
+{
+	link_resolve_by(roced, port_of(roced, device), device, src, dst, cb, cb_arg);
 }
 
 static void no_matter(struct path_neigh_wait *wait, struct path_neigh_entry *entry, int status)

@@ -222,6 +222,8 @@ static int start_workers(struct roced *roced)
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)
+		rc = protect_init(roced);
+	if (rc == 0)
 		rc = start_verbs(roced);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_start(roced->workers[w]);
@@ -243,8 +245,6 @@ static int start(struct roced *roced)
 		rc = dpdk_start_ports(roced);
 	if (rc == 0)
 		rc = link_init(roced);
-	if (rc == 0)
-		rc = protect_init(roced);
 	if (rc == 0)
 		rc = start_workers(roced);
 	if (rc != 0)

@@ -111,12 +111,13 @@ static bool of_protection(struct worker *worker, struct rte_mbuf *m, rte_edge_t 
 /* Nothing plain is taken from a peer with which protection is required; what we send to ourselves is not on any wire. */
 static bool must_be_protected(const struct worker *worker, struct rte_mbuf *m, const uint8_t *frame, const struct wire_pkt *pkt)
 {
-	struct wire_addr src;
+	struct wire_addr src, dst;
 
 	if (*roced_route(m) != ROUTE_TX)
 		return false;
 	wire_src(frame, pkt, &src);
-	return worker_crypt_required(worker, &src);
+	wire_dst(frame, pkt, &dst);
+	return worker_crypt_required(worker, worker->roced->port_by_id[m->port], &dst, &src);
 }
 
 static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)

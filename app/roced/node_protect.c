@@ -34,7 +34,7 @@ static struct crypt_tx_sa *sa_of(struct worker *worker, const struct rte_mbuf *m
 	pair = worker_crypt_pair(worker->crypt, &local, &peer, false);
 	if (pair != NULL && pair->tx != NULL)
 		return pair->tx;
-	if (pair != NULL ? pair->required : worker_crypt_required(worker, &peer))
+	if (pair != NULL ? pair->required : worker_crypt_required(worker, worker->roced->port_by_id[m->port], &local, &peer))
 		*reason = BASE_DROP_NO_SA;
 	return NULL;
 }

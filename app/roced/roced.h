@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "alarm.h"
 #include "config.h"
 #include "cc.h"
 #include "path_neigh.h"
@@ -65,6 +66,7 @@ struct roced {
 	uint32_t mad_psn;
 	bool told_unagreed;        /* the log has that one end sprays and the other does not */
 	struct main_counters counters;
+	struct alarms alarms;
 };
 
 /* What a frame on its way to egress is to do; kept in the mbuf. */
@@ -124,6 +126,9 @@ void link_fini(struct roced *roced);
 void link_cancel_all(struct roced *roced);
 void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
 	vd_resolved_fn cb, void *cb_arg);
+/* The same by one of its ports: src is an address there. */
+void link_resolve_by(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
 /* The link of a plane; asks for the neighbour, and does not wait for it. NULL: no memory, or such a network is not there. */
 struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
 	const struct wire_addr *dst);

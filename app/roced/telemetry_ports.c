@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "telemetry_ports.h"
-
+/* /roced/ports: ports, and who sees to their pauses. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_telemetry.h>
 
 #include "rx_watch.h"
 #include "shape.h"
+#include "telemetry.h"
+
+struct told_port {
+	char name[CONFIG_NAME_BYTES];
+	const char *pfc;           /* who sees to pauses: port_pfc_name() */
+	bool up;
+	uint32_t speed_mbps;
+	uint64_t xoff_sent[QOS_PRIORITIES], xon_sent[QOS_PRIORITIES];
+	uint64_t pauses[QOS_PRIORITIES]; /* frames that named the priority */
+};
+
+struct answer {
+	uint32_t n;
+	struct told_port ports[CONFIG_MAX_PORTS];
+};
 
 /* ---- main thread ---- */
 
@@ -27,34 +42,24 @@ static void fill_pauses(const struct roced *roced, uint32_t p, struct told_port 
 	}
 }
 
-uint32_t telemetry_fill_ports(const struct roced *roced, struct told_port ports[CONFIG_MAX_PORTS])
+static void fill(struct roced *roced, void *arg)
 {
+	struct answer *answer = arg;
+
+	answer->n = roced->n_ports;
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
 		const struct port *from = &roced->ports[p];
+		struct told_port *to = &answer->ports[p];
 
-		memset(&ports[p], 0, sizeof(ports[p]));
-		memcpy(ports[p].name, from->config->name, sizeof(ports[p].name));
-		ports[p].pfc = port_pfc_name(from);
-		ports[p].up = from->up;
-		ports[p].speed_mbps = from->speed_mbps;
-		fill_pauses(roced, p, &ports[p]);
+		memcpy(to->name, from->config->name, sizeof(to->name));
+		to->pfc = port_pfc_name(from);
+		to->up = from->up;
+		to->speed_mbps = from->speed_mbps;
+		fill_pauses(roced, p, to);
 	}
-	return roced->n_ports;
 }
 
 /* ---- DPDK's threads ---- */
-
-static int put_numbers(struct rte_tel_data *d, const char *name, const uint64_t *from, uint32_t n)
-{
-	struct rte_tel_data *array = rte_tel_data_alloc();
-
-	if (array == NULL)
-		return -ENOMEM;
-	rte_tel_data_start_array(array, RTE_TEL_U64_VAL);
-	for (uint32_t i = 0; i < n; i++)
-		rte_tel_data_add_array_u64(array, from[i]);
-	return rte_tel_data_add_dict_container(d, name, array, 0);
-}
 
 static int put_one(struct rte_tel_data *d, const struct told_port *port)
 {
@@ -64,51 +69,56 @@ static int put_one(struct rte_tel_data *d, const struct told_port *port)
 	rte_tel_data_add_dict_string(d, "pfc", port->pfc);
 	rte_tel_data_add_dict_u64(d, "up", port->up);
 	rte_tel_data_add_dict_u64(d, "speed_mbps", port->speed_mbps);
-	rc = put_numbers(d, "xoff_sent", port->xoff_sent, QOS_PRIORITIES);
+	rc = telemetry_put_numbers(d, "xoff_sent", port->xoff_sent, QOS_PRIORITIES);
 	if (rc == 0)
-		rc = put_numbers(d, "xon_sent", port->xon_sent, QOS_PRIORITIES);
+		rc = telemetry_put_numbers(d, "xon_sent", port->xon_sent, QOS_PRIORITIES);
 	if (rc == 0)
-		rc = put_numbers(d, "pauses", port->pauses, QOS_PRIORITIES);
+		rc = telemetry_put_numbers(d, "pauses", port->pauses, QOS_PRIORITIES);
 	return rc;
 }
 
-static int put_texts(struct rte_tel_data *d, const struct told_port *ports, uint32_t n)
+/* Of all, an array a column; or of the one of that name, with an array for each counter of priorities. */
+static int put(struct rte_tel_data *d, const struct answer *answer, const char *name)
 {
-	struct rte_tel_data *names = rte_tel_data_alloc(), *pfc = rte_tel_data_alloc();
-
-	if (names == NULL || pfc == NULL) {
-		rte_tel_data_free(names);
-		rte_tel_data_free(pfc);
-		return -ENOMEM;
-	}
-	rte_tel_data_start_array(names, RTE_TEL_STRING_VAL);
-	rte_tel_data_start_array(pfc, RTE_TEL_STRING_VAL);
-	for (uint32_t i = 0; i < n; i++) {
-		rte_tel_data_add_array_string(names, ports[i].name);
-		rte_tel_data_add_array_string(pfc, ports[i].pfc);
-	}
-	rte_tel_data_add_dict_container(d, "port", names, 0);
-	rte_tel_data_add_dict_container(d, "pfc", pfc, 0);
-	return 0;
-}
-
-int telemetry_put_ports(struct rte_tel_data *d, const struct told_port *ports, uint32_t n, const char *name)
-{
+	const char *names[CONFIG_MAX_PORTS], *pfc[CONFIG_MAX_PORTS];
 	uint64_t up[CONFIG_MAX_PORTS], speed_mbps[CONFIG_MAX_PORTS];
 	int rc;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (name != NULL && strcmp(ports[i].name, name) == 0)
-			return put_one(d, &ports[i]);
-		up[i] = ports[i].up;
-		speed_mbps[i] = ports[i].speed_mbps;
+	rte_tel_data_start_dict(d);
+	for (uint32_t i = 0; i < answer->n; i++) {
+		if (name != NULL && strcmp(answer->ports[i].name, name) == 0)
+			return put_one(d, &answer->ports[i]);
+		names[i] = answer->ports[i].name;
+		pfc[i] = answer->ports[i].pfc;
+		up[i] = answer->ports[i].up;
+		speed_mbps[i] = answer->ports[i].speed_mbps;
 	}
 	if (name != NULL)
 		return 0;
-	rc = put_texts(d, ports, n);
+	rc = telemetry_put_texts(d, "port", names, answer->n);
 	if (rc == 0)
-		rc = put_numbers(d, "up", up, n);
+		rc = telemetry_put_texts(d, "pfc", pfc, answer->n);
 	if (rc == 0)
-		rc = put_numbers(d, "speed_mbps", speed_mbps, n);
+		rc = telemetry_put_numbers(d, "up", up, answer->n);
+	if (rc == 0)
+		rc = telemetry_put_numbers(d, "speed_mbps", speed_mbps, answer->n);
 	return rc;
+}
+
+static int on_ports(const char *cmd, const char *params, struct rte_tel_data *info)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+	int rc = answer != NULL ? telemetry_ask(fill, answer) : -ENOMEM;
+
+	(void)cmd;
+	if (rc == 0)
+		rc = put(info, answer, params != NULL && params[0] != '\0' ? params : NULL);
+	free(answer);
+	return rc;
+}
+
+int telemetry_ports_start(void)
+{
+	return rte_telemetry_register_cmd("/roced/ports", on_ports,
+		"Ports and who sees to their pauses; with a port's name: pauses by priority");
 }

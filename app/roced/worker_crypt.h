@@ -35,7 +35,10 @@ void worker_crypt_fini(struct worker *worker);
 /* The pair, made if it is not there. NULL: there are too many. */
 struct worker_pair *worker_crypt_pair(struct worker_crypt *wc, const struct wire_addr *local, const struct wire_addr *peer,
 	bool make);
-/* Whether nothing plain is taken from that address, or sent to it. */
-bool worker_crypt_required(const struct worker *worker, const struct wire_addr *peer);
+/* The pair goes, and its key. */
+void worker_crypt_forget(struct worker_crypt *wc, const struct wire_addr *local, const struct wire_addr *peer);
+/* Whether nothing plain is taken from that address, or sent to it, by the device that local is of; a group is of all devices. */
+bool worker_crypt_required(const struct worker *worker, const struct port *port, const struct wire_addr *local,
+	const struct wire_addr *peer);
 
 #endif

@@ -24,6 +24,14 @@ static inline uint32_t wire_addr_prefix(const struct wire_addr *addr, uint32_t l
 	return len + (wire_addr_is_v4(addr) ? WIRE_ADDR_V4_BITS : 0);
 }
 
+#define WIRE_ADDR_TEXT_BYTES 46u /* what wire_addr_print() needs at most */
+
+/* An address as people write it: "10.0.0.1" or "fd00::1". False: text is none; "::ffff:10.0.0.1" is not taken, for one
+ * address should have one text. */
+bool wire_addr_read(const char *text, struct wire_addr *addr);
+/* The reverse, into text of WIRE_ADDR_TEXT_BYTES; returns text. */
+const char *wire_addr_print(const struct wire_addr *addr, char *text);
+
 /* Whether two addresses have the first `bits` in common: are in one network; those after them: are the same host of
  * theirs. bits is WIRE_ADDR_BITS at most. */
 bool wire_addr_same_network(const struct wire_addr *a, const struct wire_addr *b, uint32_t bits);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Associations; private to protect*.c, and of the main thread. */
+#ifndef PROTECT_INTERNAL_H
+#define PROTECT_INTERNAL_H
+
+#include "crypt_assoc.h"
+#include "protect.h"
+#include "roced.h"
+#include "wire_addr.h"
+
+#define PROTECT_ASSOCS 512u /* as many as a worker has pairs of addresses for */
+#define PROTECT_RX     (CRYPT_MSG_LANES * 24u) /* receiving SAs of one: so many generations are drained at most */
+
+/* What SAs have counted. */
+struct protect_counts {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, wrong_tags, replayed, too_old;
+};
+
+/* A receiving SA, as the main thread remembers it. The SA itself is its worker's. */
+struct rx_note {
+	uint32_t spi;
+	uint32_t worker;
+	const struct crypt_rx_sa *sa;
+	bool seen;
+	uint64_t packets;
+};
+
+struct association {
+	struct protect *protect;
+	struct crypt_assoc *assoc;
+	struct port *port;                  /* where local is */
+	uint32_t device;
+	struct wire_addr local, peer;
+	char text[WIRE_ADDR_TEXT_BYTES];    /* the peer's address */
+	const char *names[CONFIG_MAX_NAMES];
+	bool required, started;
+	uint64_t next_ns;
+	uint64_t used_ns;                   /* when something was last to be sent or came */
+	struct protect_counts past;         /* of SAs that are gone */
+	struct protect_counts told;         /* what alarms know of */
+	uint32_t n_rx;
+	struct rx_note rx[PROTECT_RX];
+	const struct crypt_tx_sa *tx[VD_MAX_WORKERS];
+};
+
+struct protect {
+	struct roced *roced;
+	struct crypt_cred *cred;
+	struct crypt_gate *gate;
+	uint8_t suites[CRYPT_SUITES];       /* that all workers know, the best one first */
+	uint8_t n_suites;
+	uint64_t look_ns;
+	bool emitting;                      /* what is sent for an association needs none */
+	uint64_t drops[BASE_DROP_COUNT];    /* of all workers, what alarms know of */
+	uint32_t n;
+	struct association *assocs[PROTECT_ASSOCS];
+};
+
+/* ---- protect_keys.c: orders to workers, and datagrams ---- */
+extern const struct crypt_assoc_ops protect_ops;
+/* The worker's entry of a pair of addresses without keys goes. */
+void protect_forget(struct worker *worker, const struct wire_addr *local, const struct wire_addr *peer);
+
+/* ---- protect_watch.c: what is counted, and what alarms are made of ---- */
+/* What workers have counted. They write it while it is read, a number at a time. */
+void protect_look(struct association *a, uint64_t now_ns);
+/* What they have dropped of nobody's. */
+void protect_look_drops(struct protect *p, uint64_t now_ns);
+void protect_counts(const struct association *a, struct protect_counts *counts);
+void protect_add_tx(struct protect_counts *counts, const struct crypt_tx_sa *sa);
+void protect_add_rx(struct protect_counts *counts, const struct crypt_rx_sa *sa);
+/* For people: of an association, to the log and the alarms. */
+void protect_say(void *ctx, enum crypt_event event, const char *text);
+/* There is no room for one more. */
+void protect_say_full(struct protect *p, const char *peer);
+
+#endif
