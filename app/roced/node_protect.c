@@ -26,12 +26,12 @@ static bool addresses(const struct rte_mbuf *m, struct wire_addr *local, struct 
 static struct crypt_tx_sa *sa_of(struct worker *worker, const struct rte_mbuf *m, enum base_drop *reason)
 {
 	struct wire_addr local, peer;
-	const struct worker_pair *pair;
+	const struct crypt_pair *pair;
 
 	*reason = BASE_DROP_NONE;
 	if (!addresses(m, &local, &peer))
 		return NULL;
-	pair = worker_crypt_pair(worker->crypt, &local, &peer, false);
+	pair = crypt_pairs_find(worker->crypt->pairs, &local, &peer);
 	if (pair != NULL && pair->tx != NULL)
 		return pair->tx;
 	if (pair != NULL ? pair->required : worker_crypt_required(worker, worker->roced->port_by_id[m->port], &local, &peer))

@@ -15,6 +15,7 @@
 #define LOOK_NS    200000000u /* between two looks at what workers have counted */
 #define NS_PER_MS  1000000u
 #define MBYTE      1000000u
+#define SILENT_NS  10000000000ull /* a peer that has not been heard for so long and does not answer speaks no protection any more */
 #define LOCK_BYTES (1u << 20) /* keys of some peers: what a process without rights may lock is more or nothing */
 
 uint32_t protect_devices(const struct port *port, const struct wire_addr *local)
@@ -48,8 +49,9 @@ const struct config_protect *protect_policy(const struct config_protection *conf
 
 /* ---- associations ---- */
 
-static void make_config(struct association *a, const struct config_protect *policy, struct crypt_assoc_config *out)
+static void make_config(struct association *a, struct crypt_assoc_config *out)
 {
+	const struct config_protect *policy = a->policy;
 	const struct config_protection *config = &a->protect->roced->config.protection;
 
 	crypt_assoc_config_default(out);
@@ -112,12 +114,22 @@ static bool make_room(struct protect *p, const char *peer)
 	return best != UINT32_MAX;
 }
 
+static bool begin(struct association *a)
+{
+	struct crypt_assoc_config config;
+	struct crypt_error error;
+
+	make_config(a, &config);
+	a->assoc = crypt_assoc_new(&config, a->protect->gate, &protect_ops, a, &error);
+	if (a->assoc == NULL)
+		protect_say(a, CRYPT_EVENT_PROBLEM, error.text);
+	return a->assoc != NULL;
+}
+
 static struct association *make(struct protect *p, struct port *port, uint32_t device, const struct wire_addr *local,
 	const struct wire_addr *peer, const struct config_protect *policy)
 {
 	struct association *a = calloc(1, sizeof(*a));
-	struct crypt_assoc_config config;
-	struct crypt_error error;
 
 	if (a == NULL)
 		return NULL;
@@ -126,16 +138,9 @@ static struct association *make(struct protect *p, struct port *port, uint32_t d
 	a->device = device;
 	a->local = *local;
 	a->peer = *peer;
-	a->required = policy->policy == CONFIG_PROTECT_REQUIRED;
+	a->policy = policy;
 	(void)wire_addr_print(peer, a->text);
-	make_config(a, policy, &config);
-	if (!make_room(p, a->text)) {
-		free(a);
-		return NULL;
-	}
-	a->assoc = crypt_assoc_new(&config, p->gate, &protect_ops, a, &error);
-	if (a->assoc == NULL) {
-		protect_say(a, CRYPT_EVENT_PROBLEM, error.text);
+	if (!make_room(p, a->text) || !begin(a)) {
 		free(a);
 		return NULL;
 	}
@@ -208,6 +213,27 @@ void protect_rx(struct roced *roced, struct rte_mbuf *m)
 
 /* ---- time ---- */
 
+/*
+ * The peer has keys no more, and answers no wish for new ones: what is optional goes plain, until it answers. Where protection is
+ * required everything stays as it is.
+ */
+static void fall_back(struct association *a, uint64_t now_ns)
+{
+	struct crypt_assoc *old = a->assoc;
+
+	a->unanswered = false;
+	if (a->policy->policy == CONFIG_PROTECT_REQUIRED || now_ns - a->heard_ns < SILENT_NS)
+		return;
+	if (!begin(a)) {
+		a->assoc = old;
+		return;
+	}
+	crypt_assoc_free(old);
+	if (a->started)
+		(void)crypt_assoc_start(a->assoc, now_ns);
+	a->next_ns = crypt_assoc_tick(a->assoc, now_ns);
+}
+
 uint64_t protect_tick(struct roced *roced, uint64_t now_ns)
 {
 	struct protect *p = roced->protect;
@@ -229,6 +255,8 @@ uint64_t protect_tick(struct roced *roced, uint64_t now_ns)
 			protect_look(a, now_ns);
 		if (due || now_ns >= a->next_ns)
 			a->next_ns = crypt_assoc_tick(a->assoc, now_ns);
+		if (a->unanswered)
+			fall_back(a, now_ns);
 		next_ns = RTE_MIN(next_ns, a->next_ns);
 	}
 	return RTE_MIN(next_ns, p->look_ns);

@@ -6,9 +6,10 @@
 #include "crypt_assoc.h"
 #include "protect.h"
 #include "roced.h"
+#include "worker_crypt.h"
 #include "wire_addr.h"
 
-#define PROTECT_ASSOCS 512u /* as many as a worker has pairs of addresses for */
+#define PROTECT_ASSOCS WORKER_PAIRS
 #define PROTECT_RX     (CRYPT_MSG_LANES * 24u) /* receiving SAs of one: so many generations are drained at most */
 
 /* What SAs have counted. */
@@ -33,9 +34,12 @@ struct association {
 	struct wire_addr local, peer;
 	char text[WIRE_ADDR_TEXT_BYTES];    /* the peer's address */
 	const char *names[CONFIG_MAX_NAMES];
-	bool required, started;
+	const struct config_protect *policy;
+	bool started;
 	uint64_t next_ns;
 	uint64_t used_ns;                   /* when something was last to be sent or came */
+	uint64_t heard_ns;                  /* when a good packet last came, as far as was looked */
+	bool unanswered;                    /* a handshake or a rekey was given up */
 	struct protect_counts past;         /* of SAs that are gone */
 	struct protect_counts told;         /* what alarms know of */
 	uint32_t n_rx;

@@ -47,12 +47,13 @@ static void set_tx(void *arg)
 {
 	struct order *o = arg;
 	struct worker_crypt *wc = o->worker->crypt;
-	struct worker_pair *pair = worker_crypt_pair(wc, &o->a->local, &o->a->peer, o->params != NULL);
+	struct crypt_pair *pair = o->params != NULL ? crypt_pairs_make(wc->pairs, &o->a->local, &o->a->peer) :
+		crypt_pairs_find(wc->pairs, &o->a->local, &o->a->peer);
 
 	o->rc = pair == NULL && o->params != NULL ? -ENOSPC : 0;
 	if (pair == NULL)
 		return;
-	pair->required = o->a->required;
+	pair->required = o->a->policy->policy == CONFIG_PROTECT_REQUIRED;
 	if (o->params != NULL) {
 		o->tx = crypt_tx_sa_new(wc->crypt.cipher, wc->crypt.cipher_ctx, o->params);
 		o->rc = o->tx == NULL ? -errno : 0;
@@ -74,7 +75,7 @@ static void forget(void *arg)
 {
 	const struct forgotten *f = arg;
 
-	worker_crypt_forget(f->worker->crypt, f->local, f->peer);
+	crypt_pairs_drop(f->worker->crypt->pairs, f->local, f->peer);
 }
 
 void protect_forget(struct worker *worker, const struct wire_addr *local, const struct wire_addr *peer)

@@ -40,13 +40,14 @@ static const struct alarm_kind full_kind = {"no_room", WITH};
 
 void protect_say(void *ctx, enum crypt_event event, const char *text)
 {
-	const struct association *a = ctx;
+	struct association *a = ctx;
 	struct alarms *alarms = &a->protect->roced->alarms;
 	const char *skip = strstr(text, a->text);
 
 	/* Whom it is about stands before it already. */
 	if (skip != NULL && strncmp(skip + strlen(a->text), ": ", 2) == 0)
 		text = skip + strlen(a->text) + 2;
+	a->unanswered |= event == CRYPT_EVENT_NO_ANSWER;
 	if (event_kinds[event].name != NULL) {
 		alarm_raise(alarms, clock_now_ns(), &event_kinds[event], a->text, 1, "%s", text);
 		return;
@@ -115,8 +116,10 @@ void protect_look(struct association *a, uint64_t now_ns)
 		if (first)
 			crypt_assoc_rx_seen(a->assoc, a->rx[i].spi, now_ns);
 	}
-	if (heard)
+	if (heard) {
+		a->heard_ns = now_ns;
 		crypt_assoc_heard(a->assoc, now_ns);
+	}
 	protect_counts(a, &counts);
 	raise_sa(a, now_ns, WRONG_TAG, counts.wrong_tags, &a->told.wrong_tags, base_drop_help(BASE_DROP_WRONG_TAG));
 	raise_sa(a, now_ns, REPLAYED, counts.replayed, &a->told.replayed, base_drop_help(BASE_DROP_REPLAYED));

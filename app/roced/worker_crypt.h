@@ -6,23 +6,16 @@
 #ifndef WORKER_CRYPT_H
 #define WORKER_CRYPT_H
 
+#include "crypt_pairs.h"
 #include "crypt_protect.h"
 #include "worker.h"
 
-#define WORKER_PAIRS   1024u /* of addresses, a power of two; half of it is used at most */
+#define WORKER_PAIRS   512u /* of addresses */
 #define WORKER_RX_SAS  4096u
-
-/* A pair of addresses for which there is a policy. */
-struct worker_pair {
-	bool used, required;
-	struct wire_addr local, peer;
-	struct crypt_tx_sa *tx;      /* NULL: no keys */
-};
 
 struct worker_crypt {
 	struct crypt_worker crypt;
-	uint32_t n_pairs;
-	struct worker_pair pairs[WORKER_PAIRS];
+	struct crypt_pairs *pairs;
 	uint64_t told_unknown_ns;
 };
 
@@ -32,11 +25,6 @@ void worker_crypt_fini(struct worker *worker);
 
 /* ---- in the worker ---- */
 
-/* The pair, made if it is not there. NULL: there are too many. */
-struct worker_pair *worker_crypt_pair(struct worker_crypt *wc, const struct wire_addr *local, const struct wire_addr *peer,
-	bool make);
-/* The pair goes, and its key. */
-void worker_crypt_forget(struct worker_crypt *wc, const struct wire_addr *local, const struct wire_addr *peer);
 /* Whether nothing plain is taken from that address, or sent to it, by the device that local is of; a group is of all devices. */
 bool worker_crypt_required(const struct worker *worker, const struct port *port, const struct wire_addr *local,
 	const struct wire_addr *peer);

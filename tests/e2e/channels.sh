@@ -217,8 +217,8 @@ frames_name_one_priority() {
 check "tshark sees that, for one priority, and its end" frames_name_one_priority
 check "and nothing is lost" nothing_lost
 telemetry_tells() {
-	python3 - "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" \
-		"$(in_ns B ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" <<-END
+	python3 - "$(telemetry_socket A)" \
+		"$(telemetry_socket B)" <<-END
 		import json, socket, sys
 		def ask(path, question):
 		    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

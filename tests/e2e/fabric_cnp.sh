@@ -133,7 +133,7 @@ controlled() {
 controlled predictive
 
 paths_of_A() {
-	"$build_dir/app/rocectl/rocectl" paths --socket "$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" "$@"
+	"$build_dir/app/rocectl/rocectl" paths --socket "$(telemetry_socket A)" "$@"
 }
 # told_of_controller NAME
 told_of_controller() {

@@ -156,7 +156,7 @@ busiest() {
 }
 told_in_order() {
 	"$build_dir/app/rocectl/rocectl" paths --socket \
-		"$(in_ns A ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1)" >"$tmp_dir/table" || return 1
+		"$(telemetry_socket A)" >"$tmp_dir/table" || return 1
 	cat "$tmp_dir/table"
 	grep -q "to $B4 qp .*: adaptive in order, [1-8] of 8 EVs used" "$tmp_dir/table"
 }

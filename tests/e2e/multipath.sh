@@ -87,9 +87,6 @@ stays() {
 	is_plain "$1" && [ "$ports_A" -le $((2 * $1)) ] && [ "$ports_B" -le $((2 * $1)) ]
 }
 
-# telemetry_socket NS: of the daemon there; the file system is the same everywhere
-telemetry_socket() { in_ns "$1" ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1; }
-
 paths_of_A() { "$build_dir/app/rocectl/rocectl" paths --socket "$(telemetry_socket A)" "$@"; }
 
 # The table has one queue pair, to B, whose paths are used and measured.

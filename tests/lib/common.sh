@@ -225,7 +225,7 @@ af_packet_device() {
 
 # roced_config NAME DEVICE PATH_MTU PORT_MTU ADDRESS... : the one place that knows the format.
 # A suite may set EAL_ARGS and WORKERS (list entries), PORT_KEYS, DEVICE_KEYS and CONTROL_KEYS (settings) to have others,
-# MORE_PORTS (list entries, a comma in front) and MORE (whole groups).
+# MORE_PORTS and MORE_DEVICES (list entries, a comma in front) and MORE (whole groups).
 roced_config() {
 	local name=$1 device=$2 mtu=$3 port_mtu=$4 list=
 	shift 4
@@ -236,7 +236,7 @@ roced_config() {
 		control = { socket = "$tmp_dir/$name.sock"; ${CONTROL_KEYS:-} };
 		workers = ( ${WORKERS:-"{ lcore = 1; cpus = \"0-1\"; rx = ( { port = \"p0\"; queue = 0; } ); }"} );
 		ports = ( { name = "p0"; device = "$device"; mtu = $port_mtu; ${PORT_KEYS:-} }${MORE_PORTS:-} );
-		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; ${DEVICE_KEYS:-} } );
+		devices = ( { name = "roced0"; port = "p0"; addresses = [$list]; mtu = $mtu; ${DEVICE_KEYS:-} }${MORE_DEVICES:-} );
 		${MORE:-}
 	END
 }
@@ -315,6 +315,9 @@ roced_stop() {
 		pass "roced in $1 ends cleanly"
 	fi
 }
+
+# telemetry_socket NS: of the daemon there; the file system is the same everywhere
+telemetry_socket() { in_ns "$1" ss -Hxl | grep -o '[^ ]*dpdk_telemetry\.v2[^ ]*' | head -n 1; }
 
 # run_in NS CMD...: an ordinary verbs program on the roced of that namespace; RUN_OPTIONS: more for roced-run
 run_in() {

@@ -198,6 +198,10 @@ static const struct bad bad_cases[] = {
 		"protection.suites: sm4-gcm stands there twice", 1},
 	{EAL WORKERS PORTS DEVICES "protection = { peers = ( { network = \"10.0.0.0/24\"; } ); };\n", 0,
 		"protection.peers: nobody can prove anything: give psk_file", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { psk_file = \"k\";\n peers = ( { network = \"10.0.0.0/24\"; devices = [ \"roced9\" ]; } ); };\n", 6,
+		"protection.peers[0].devices: there is no device \"roced9\"", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { psk_file = \"k\";\n peers = ( { network = \"10.0.0.0/24\"; devices = [ \"d0\" ]; },\n"
+		"{ network = \"10.0.0.0/24\"; policy = \"off\"; } ); };\n", 7, "protection.peers[1]: is the network of protection.peers[0] too", 1},
 	{EAL WORKERS PORTS DEVICES "protection = { cert_file = \"a\"; key_file = \"b\"; };\n", 0,
 		"protection: cert_file, key_file and ca_file go together", 1},
 	{EAL WORKERS PORTS DEVICES "protection = { window_packets = 1000; };\n", 0,

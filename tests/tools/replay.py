@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Somebody on the wire of protected packets: listens to those that leave an interface, and sends them again or changed.
+
+usage: replay.py INTERFACE PORT HOW COUNT
+
+HOW: replay   as they were
+     forge    each with another packet number, so that no window knows it, and its old tag
+     flip     each with a bit of its ciphered part changed, and another packet number
+     stranger with an SPI that nobody has
+Needs the right to open packet sockets. Ends with status 1 when nothing came by in 10 seconds.
+"""
+import socket
+import struct
+import sys
+import time
+
+ETH, IP4, UDP, PSP = 14, 20, 8, 16
+
+
+def is_wanted(frame, port):
+    return (len(frame) > ETH + IP4 + UDP + PSP and frame[12:14] == b"\x08\x00" and frame[ETH] == 0x45 and
+            frame[ETH + 9] == 17 and struct.unpack_from("!H", frame, ETH + IP4 + 2)[0] == port)
+
+
+def changed(frame, how, i):
+    """The PSP header: next header, length, flags, ..., SPI (4..7), IV (8..15), which is the packet number."""
+    out = bytearray(frame)
+    at = ETH + IP4 + UDP
+    if how == "stranger":
+        struct.pack_into("!I", out, at + 4, 0x7fff0000 + i)
+    if how in ("forge", "flip"):
+        number = struct.unpack_from("!Q", out, at + 8)[0]
+        struct.pack_into("!Q", out, at + 8, number + 100000 + i)
+    if how == "flip":
+        out[at + PSP + 20] ^= 0x10
+    struct.pack_into("!H", out, ETH + IP4 + 6, 0)  # UDP checksum: none
+    return bytes(out)
+
+
+def listen(interface, port, count):
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    sock.bind((interface, 0))
+    sock.settimeout(1)
+    frames, end = [], time.monotonic() + 10
+    while len(frames) < count and time.monotonic() < end:
+        try:
+            frame, addr = sock.recvfrom(65536)
+        except socket.timeout:
+            continue
+        if addr[2] == socket.PACKET_OUTGOING and is_wanted(frame, port):
+            frames.append(frame)
+    return frames
+
+
+def main():
+    interface, port, how, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    frames = listen(interface, port, count)
+    if not frames:
+        print("replay: nothing came by", file=sys.stderr)
+        return 1
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    sock.bind((interface, 0))
+    for i, frame in enumerate(frames):
+        sock.send(changed(frame, how, i) if how != "replay" else frame)
+        time.sleep(0.002)
+    print("replay: sent", len(frames))
+    return 0
+
+
+sys.exit(main())
