@@ -102,16 +102,18 @@ verify "optional: every byte" 60 $V4 4096 -q 4 -s 262144
 check "optional: it is protected by then" told A sas "d['state'] == ['established'] and d['tx_packets'][0] > 500"
 check "optional: nothing was refused" nothing_refused
 roced_stop B
-: "B has no protection now"
 roced_start B "$(af_packet_device port)" 4096 4300 "$B4/24" "$B6/64" || finish
 goes_plain() { run_in A timeout 5 rping -c -a "$B4" -V -C 5; }
 plain_in_time() {
+	local rc=0
 	spawn_in B 70 "$tmp_dir/server.log" rping -s -P -a "$B4" -V
-	wait_for 60 goes_plain
+	wait_for 60 goes_plain || rc=1
+	end_pid "$spawned_pid"
+	forget_pid "$spawned_pid"
+	return $rc
 }
 check "optional: with a peer that knows nothing of it any more, once its silence was noticed" plain_in_time
 check "optional: which is an alarm" told A alarms "'no_answer' in d['alarm'] and d['subject'][d['alarm'].index('no_answer')] == '$B4'"
-end_pid "$spawned_pid"
 stop_daemons
 
 both_protected "" "$required4"
