@@ -123,7 +123,7 @@ stop_daemons
 psk "$tmp_dir/B.psk" "$KEY"
 by_cert A A ca
 protected B "psk_file = \"$tmp_dir/B.psk\";" "$required4"
-not_believed "one has a key, the other one a certificate" "in common" "in common"
+not_believed "one has a key, the other one a certificate" "in common" "no way of authentication"
 stop_daemons
 
 # ------------------------------------------------------------------ somebody on the wire
@@ -134,8 +134,10 @@ both_protected "" "$required4"
 while_attacked() {
 	local how=$1 reason=$2 subject=$3 before attacker rc=0
 	before=$(counter B "drop $reason")
-	in_ns A timeout 30 "$replay" port 1000 "$how" 50 >"$tmp_dir/replay.log" 2>&1 &
+	: >"$tmp_dir/listen.log"
+	in_ns B timeout 50 "$replay" listen port 1000 50 2>"$tmp_dir/listen.log" | in_ns A timeout 60 "$replay" send port "$how" >"$tmp_dir/replay.log" 2>&1 &
 	attacker=$!
+	wait_for 20 grep -q listening "$tmp_dir/listen.log"
 	verify "$how: every byte all the same" 60 $V4 4096 -q 4 -s 65536
 	wait "$attacker" || rc=$?
 	check "$how: 50 were sent" grep -q "sent 50" "$tmp_dir/replay.log"

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody on the wire of protected packets: listens to those that leave an interface, and sends them again or changed.
+"""Somebody on the wire of protected packets: listens to those that arrive, and sends them again or changed.
 
-usage: replay.py INTERFACE PORT HOW COUNT
+usage: replay.py listen INTERFACE PORT COUNT      prints frames that arrive for that UDP port, a line of hex each
+       replay.py send INTERFACE HOW               sends those of standard input
 
 HOW: replay   as they were
      forge    each with another packet number, so that no window knows it, and its old tag
      flip     each with a bit of its ciphered part changed, and another packet number
      stranger with an SPI that nobody has
-Needs the right to open packet sockets. Ends with status 1 when nothing came by in 10 seconds.
+Needs the right to open packet sockets. Ends with status 1 when nothing came by in 40 seconds.
 """
 import socket
 import struct
@@ -42,30 +43,30 @@ def listen(interface, port, count):
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.bind((interface, 0))
     sock.settimeout(1)
-    frames, end = [], time.monotonic() + 10
-    while len(frames) < count and time.monotonic() < end:
+    print("listening", file=sys.stderr, flush=True)
+    n, end = 0, time.monotonic() + 40
+    while n < count and time.monotonic() < end:
         try:
             frame, addr = sock.recvfrom(65536)
         except socket.timeout:
             continue
-        if addr[2] == socket.PACKET_OUTGOING and is_wanted(frame, port):
-            frames.append(frame)
-    return frames
+        if addr[2] != socket.PACKET_OUTGOING and is_wanted(frame, port):
+            print(frame.hex())
+            n += 1
+    return 0 if n else 1
 
 
-def main():
-    interface, port, how, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-    frames = listen(interface, port, count)
-    if not frames:
-        print("replay: nothing came by", file=sys.stderr)
-        return 1
+def send(interface, how):
+    frames = [bytes.fromhex(line) for line in sys.stdin]
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     sock.bind((interface, 0))
     for i, frame in enumerate(frames):
         sock.send(changed(frame, how, i) if how != "replay" else frame)
         time.sleep(0.002)
     print("replay: sent", len(frames))
-    return 0
+    return 0 if frames else 1
 
 
-sys.exit(main())
+if sys.argv[1] == "listen":
+    sys.exit(listen(sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+sys.exit(send(sys.argv[2], sys.argv[3]))
