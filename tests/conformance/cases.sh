@@ -10,7 +10,6 @@ case_bin=$build_dir/tests/tools/rc_case
 scenario_bin=$build_dir/tests/tools/scenario
 scenario_dir=$repo_dir/tests/conformance/scenarios
 case_dir=$tmp_dir/case
-declare -F in_guest >/dev/null || in_guest() { false; }
 
 # kind END: what it is in titles
 kind() { [ "$1" = guest ] && echo rxe || echo roced; }
@@ -39,7 +38,8 @@ after() {
 # start_responder END OPTIONS
 start_responder() {
 	if [ "$1" = guest ]; then
-		guest spawn --timeout 40 peer server "rc_case --device rxe0 $2" && guest_settles rc_case
+		conduct guest responder.start 20 "rm -f /tmp/case.*; (timeout -s KILL 40 rc_case --device rxe0 $2 </dev/null >/tmp/case.out 2>&1;" \
+			"echo >/tmp/case.rc) & n=80; until netstat -ltn | grep -q ':18900 ' || [ \$n -eq 0 ]; do n=\$((n - 1)); usleep 100000; done; [ \$n -gt 0 ]"
 		return
 	fi
 	# shellcheck disable=SC2086
@@ -51,7 +51,7 @@ start_responder() {
 # run_requester END OPTIONS ADDRESS
 run_requester() {
 	if [ "$1" = guest ]; then
-		in_guest 40 "rc_case --device rxe0 $2 $3" >"$case_dir/requester.out" 2>&1
+		conduct guest requester.out 40 "rc_case --device rxe0 $2 $3"
 		return
 	fi
 	# shellcheck disable=SC2086
@@ -60,7 +60,8 @@ run_requester() {
 
 end_responder() {
 	if [ "$1" = guest ]; then
-		guest wait --timeout 5 peer server >"$case_dir/responder.out" 2>&1 || in_guest 5 "killall rc_case" >/dev/null 2>&1
+		conduct guest responder.out 20 "n=30; until [ -e /tmp/case.rc ] || [ \$n -eq 0 ]; do n=\$((n - 1)); usleep 100000; done;" \
+			"[ \$n -gt 0 ] || killall rc_case; cat /tmp/case.out"
 		return
 	fi
 	wait_for 3 responder_is_gone || kill -TERM "$responder_pid" 2>/dev/null
@@ -69,15 +70,16 @@ end_responder() {
 }
 responder_is_gone() { ! kill -0 "$responder_pid"; }
 
-# conduct impose|judge: see conductor.py, which runs from the first of these on; its status
+# conduct VERB [WORDS]: see conductor.py, which runs from the first of these on; its status
 conduct() {
 	local status
+	# shellcheck disable=SC2154
 	if [ -z "${conductor_PID:-}" ]; then
-		coproc conductor { python3 "$repo_dir/tests/conformance/conductor.py" "$tmp_dir/fabric.sock" 2>"$tmp_dir/conductor.log"; }
+		coproc conductor { python3 "$repo_dir/tests/conformance/conductor.py" "$tmp_dir/fabric.sock" "$tmp_dir" 2>"$tmp_dir/conductor.log"; }
 		pids+=("$conductor_PID")
 	fi
-	echo "$1 $case_dir" >&"${conductor[1]}"
-	IFS= read -r -t 60 status <&"${conductor[0]}" || { cp "$tmp_dir/conductor.log" "$case_dir/wrong"; return 2; }
+	echo "$1 $case_dir ${*:2}" >&"${conductor[1]}"
+	IFS= read -r -t 70 status <&"${conductor[0]}" || { cp "$tmp_dir/conductor.log" "$case_dir/wrong"; return 2; }
 	return "$status"
 }
 
@@ -106,18 +108,22 @@ play() {
 	after "$2" "$case_dir/responder.after"
 }
 
-# scenario FILE REQUESTER RESPONDER
-scenario() {
-	local name title rc=0 who swap=() why
-	name=$(basename "$1" .conf)
-	wanted "$name" || return 0
+# stage FILE REQUESTER: reads a scenario and imposes its rules; what is wrong with it is in $case_dir/wrong
+stage() {
+	local swap=()
 	[ "$2" != guest ] || swap=(--swap)
 	rm -rf "$case_dir"
 	mkdir -p "$case_dir"
-	who="$(kind "$2") to $(kind "$3")"
-	title="$name, $who"
-	if ! "$scenario_bin" "${swap[@]}" "$1" >"$case_dir/scenario" 2>"$case_dir/wrong" ||
-		! conduct impose; then
+	"$scenario_bin" "${swap[@]}" "$1" >"$case_dir/scenario" 2>"$case_dir/wrong" && conduct impose
+}
+
+# scenario FILE REQUESTER RESPONDER
+scenario() {
+	local name title rc=0 why verdict
+	name=$(basename "$1" .conf)
+	wanted "$name" || return 0
+	title="$name, $(kind "$2") to $(kind "$3")"
+	if ! stage "$1" "$2"; then
 		fail "$title: its file" "$case_dir/wrong"
 		return
 	fi
@@ -129,7 +135,7 @@ scenario() {
 		printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$(kind "$2")" "$(kind "$3")" "$verdict" "${why:-$(paste -sd';' "$case_dir/wrong")}" >>"$RESULTS"
 }
 
-# settle TITLE STATUS WHY: the verdict; one that is known to differ has to
+# settle TITLE STATUS WHY: sets verdict; a case that is known to differ has to
 settle() {
 	if [ "$2" -eq 0 ] && [ -z "$3" ]; then
 		verdict=pass

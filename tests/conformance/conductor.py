@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gives a roce-fabric the rules of conformance scenarios, and compares what came of them with what they expect.
 
-usage: conductor.py SOCKET     of the fabric
+usage: conductor.py SOCKET STATE     the fabric's control socket, and where files of guests are (interop/rxe_guest.py)
 
-Reads commands from its standard input and answers each with a number: `impose DIR`, `judge DIR`. In DIR lies `scenario`, as
+Reads commands from its standard input and answers each with a number: `impose DIR`, `judge DIR`, `guest DIR FILE SECONDS LINE`,
+which runs a line of shell in the guest, puts its output into DIR/FILE and answers with its status. In DIR lies `scenario`, as
 tests/tools/scenario prints it; for judge also requester.out and, of ends that are roced, NAME.before and NAME.after with NAME
 requester and responder. What is otherwise than expected goes to DIR/wrong, one thing a line. 0: nothing is, 1: something,
 2: the fabric or the traffic did not do their part.
@@ -16,6 +17,10 @@ import os
 import re
 import socket
 import sys
+import types
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "interop"))
+import rxe_guest  # noqa: E402
 
 ANY = 0xffffffff
 
@@ -110,10 +115,24 @@ def judge(fabric, folder):
     return wrong, 1 if wrong else 0
 
 
+def run_in_guest(state, folder, words):
+    name, limit, line = words.split(" ", 2)
+    try:
+        out, status = rxe_guest.Guest(types.SimpleNamespace(state=state, name="peer")).execute(line, int(limit))
+    except SystemExit as gone:
+        out, status = str(gone).encode(), 2
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(out)
+    return status
+
+
 def main():
     fabric = Fabric(sys.argv[1])
     for line in sys.stdin:
-        verb, folder = line.rstrip("\n").split(" ", 1)
+        verb, folder, *rest = line.rstrip("\n").split(" ", 2)
+        if verb == "guest":
+            print(run_in_guest(sys.argv[2], folder, rest[0]), flush=True)
+            continue
         if verb == "impose":
             wrong = list(impose(fabric, folder))
             status = 2 if wrong else 0

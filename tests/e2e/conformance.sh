@@ -38,7 +38,7 @@ refused() { # WORDS COMMAND: the answer is an error with these words
 	python3 -c "import json, sys; e = json.load(open('$tmp_dir/refused')); sys.exit(e['ok'] or '$1' not in e['error'])"
 }
 check "rules of the file are there" rule_is "[x['is'] for x in r] == ['count name all', 'drop opcode READ_REQUEST nth 3']"
-perftest "ib_read_bw: the third READ of all is lost and asked for again" 30 ib_read_bw 1 -n 20 -s 4096
+perftest "rules of the file: the third READ of ib_read_bw is lost and asked for again" 30 ib_read_bw 1 -n 20 -s 4096
 check "rules of the file have hit" rule_is "r[0]['hits'] > 40 and r[1]['hits'] == 1 and r[1]['matches'] > 20"
 reset_rules() { fabric_ctl reset >/dev/null && rule_is "all(x['matches'] == 0 and x['hits'] == 0 for x in r)"; }
 check "reset: their counters begin anew" reset_rules
@@ -54,13 +54,41 @@ too_many() {
 	refused "there are 64 rules already" "impair drop" && fabric_ctl clear | grep '"cleared":64'
 }
 check "more than 64 rules are refused" too_many
-# A held packet is given up when the fabric ends, and what is held for longest goes on by itself: see fabric_stop below.
 held() { fabric_ctl impairments | grep -q '"held":[1-9]'; }
+
+# ------------------------------------------------------------------ the runner
+
+# finds WORDS SCENARIO: that this is otherwise than the scenario expects is found
+finds() {
+	printf 'title = "a"; clause = "b"; %s\n' "$2" >"$tmp_dir/own.conf"
+	stage "$tmp_dir/own.conf" A || { cat "$case_dir/wrong"; return 1; }
+	play A B
+	conduct judge
+	[ $? -eq 1 ] && grep -F "$1" "$case_dir/wrong" && [ "$(wc -l <"$case_dir/wrong")" -eq 1 ] || { cat "$case_dir/wrong"; return 1; }
+}
+send='traffic = "--op send --size 8 --count 1";'
+check "the runner finds another status" finds "status SUCCESS, not RETRY_EXC_ERR" "$send expect = { status = \"RETRY_EXC_ERR\"; };"
+check "the runner finds another number of receives" finds "received 1, not 2" "$send expect = { received = 2; };"
+check "the runner finds packets that are missing" finds '0 seen of "count opcode nak", not 1 or more' "$send seen = ( { action = \"count\"; opcode = \"nak\"; } );"
+check "the runner finds packets that are too many" finds '1 seen of "count opcode send", not 0 to 0' \
+	"$send seen = ( { action = \"count\"; opcode = \"send\"; min = 0; max = 0; } );"
+check "the runner finds a rule that does not hit" finds '"drop opcode read" met 0 packets and never hit' "$send impairments = ( { action = \"drop\"; opcode = \"read\"; } );"
+check "the runner finds a counter" finds "requester: retransmits is 0, not >= 1" "$send expect = { requester = [ \"retransmits >= 1\" ]; };"
+check "the runner finds that it took too long" finds "took" "$send expect = { ms_min = 60000; };"
+wrong_file() { # WORDS SCENARIO: is refused with these
+	printf 'title = "a"; clause = "b"; %s\n' "$2" >"$tmp_dir/own.conf"
+	! "$scenario_bin" "$tmp_dir/own.conf" >"$tmp_dir/own.out" 2>&1 && cat "$tmp_dir/own.out" && grep -F "$1" "$tmp_dir/own.out"
+}
+check "a scenario with a wrong rule is refused" wrong_file "own.conf:1: impairments[0]: opcode: frob is wrong" \
+	"$send impairments = ( { action = \"drop\"; opcode = \"frob\"; } );"
+check "a scenario with a wrong counter is refused" wrong_file 'must be like "retransmits >= 1"' "$send expect = { requester = [ \"retransmits\" ]; };"
+check "a scenario with a third host is refused" wrong_file "the fabric has 2 hosts" "$send impairments = ( { action = \"drop\"; from = 2; } );"
 
 # ------------------------------------------------------------------ scenarios
 
 scenarios A B
 
+# What is held when the fabric ends is given up.
 fabric_ctl impair delay opcode any count 0 delay_us 60000000 >/dev/null
 in_ns A timeout 1 "$roced_run_bin" --socket "$tmp_dir/roced-A.sock" rping -c -a $B4 -C 1 >/dev/null 2>&1
 check "packets can be held for a minute" held
