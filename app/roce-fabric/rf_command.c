@@ -38,7 +38,8 @@ static const struct verb verbs[] = {
 	[RF_PAUSE_LINK] = {"pause", SOMEWHERE, {{"PRIORITIES", 255}},
 		"both ends are told to pause these, bit p: priority p; 0: none"},
 	[RF_IMPAIR] = {"impair", RULE, {{0}},
-		"does that to RoCE packets: drop, delay, reorder, duplicate, mark, corrupt, icrc, jump, count; KEY as in impairments"},
+		"does that to RoCE packets: drop, delay, reorder, duplicate, mark, corrupt, icrc, jump, count; "
+		"KEY as in impairments"},
 	[RF_IMPAIRMENTS] = {"impairments", NOWHERE, {{0}}, "these rules, what matched them, and how often they hit"},
 	[RF_CLEAR] = {"clear", WHICH, {{0}}, "no such rule; without a number or name, none"},
 };

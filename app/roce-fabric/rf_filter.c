@@ -60,8 +60,8 @@ static bool hits(const struct rf_filter_rule *one)
 	return rule->every == 0 || (one->matches - rule->nth) % rule->every == 0;
 }
 
-const struct rf_rule *rf_filter_look(struct rf_filter *filter, const uint8_t *frame, const struct wire_pkt *pkt, uint32_t from,
-	uint32_t to)
+const struct rf_rule *rf_filter_look(struct rf_filter *filter, const uint8_t *frame, const struct wire_pkt *pkt,
+	uint32_t from, uint32_t to)
 {
 	struct seen seen = {.pkt = pkt, .from = from, .to = to};
 

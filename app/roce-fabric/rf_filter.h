@@ -28,11 +28,11 @@ uint32_t rf_filter_clear(struct rf_filter *filter, const char *which);
 void rf_filter_reset(struct rf_filter *filter);
 
 /*
- * Looks at a RoCE packet on its way from one host to another, which wire_parse() found nothing wrong with. Rules are asked in their
- * order; each counts what matches it. The first one that hits and does more than count ends that and is the answer; NULL: nothing is
- * done to the packet. The rule is valid until rules are added or cleared.
+ * Looks at a RoCE packet on its way from one host to another, which wire_parse() found nothing wrong with. Rules are
+ * asked in their order; each counts what matches it. The first one that hits and does more than count ends that and is
+ * the answer; NULL: nothing is done to the packet. The rule is valid until rules are added or cleared.
  */
-const struct rf_rule *rf_filter_look(struct rf_filter *filter, const uint8_t *frame, const struct wire_pkt *pkt, uint32_t from,
-	uint32_t to);
+const struct rf_rule *rf_filter_look(struct rf_filter *filter, const uint8_t *frame, const struct wire_pkt *pkt,
+	uint32_t from, uint32_t to);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has been seen of flows: which message a packet belongs to, and whether it is sent again. A flow is what goes from one host
- * to a queue pair of another, requests and answers apart, as each has its own PSNs (IBTA vol. 1, 9.7.2). Pure; packets are hostile.
+ * What has been seen of flows: which message a packet belongs to, and whether it is sent again. A flow is what goes
+ * from one host to a queue pair of another, requests and answers apart, as each has its own PSNs (IBTA vol. 1, 9.7.2).
+ * Pure; packets are hostile.
  */
 #ifndef RF_FLOWS_H
 #define RF_FLOWS_H
@@ -33,9 +34,9 @@ struct rf_flow_place {
 };
 
 /*
- * Notes a packet. A first or only packet with a new PSN begins a message. What carries an old PSN is sent again, and so is a READ
- * request for the rest of the last one, which has a PSN of its own (IBTA vol. 1, 9.7.5.1.5). A PSN from far away is of a new
- * queue pair with an old number.
+ * Notes a packet. A first or only packet with a new PSN begins a message. What carries an old PSN is sent again, and
+ * so is a READ request for the rest of the last one, which has a PSN of its own (IBTA vol. 1, 9.7.5.1.5). A PSN from
+ * far away is of a new queue pair with an old number.
  */
 struct rf_flow_place rf_flows_see(struct rf_flows *flows, uint32_t from, uint32_t to, const struct wire_pkt *pkt);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is held waits here and not in the fabric, so that nothing behind it has to wait too; it counts as the port's all the same. */
+/* What is held waits here and not in the fabric, so that nothing behind it has to wait too; it counts as the
+ * port's all the same. */
 #include "rf_impair.h"
 
 #include "rf_edit.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Impairments between a port and the fabric: what rf_filter.h's rules say is done to packets here, in front of their host's link. */
+/* Impairments between a port and the fabric: what rf_filter.h's rules say is done to packets here, in front of
+ * their host's link. */
 #ifndef RF_IMPAIR_H
 #define RF_IMPAIR_H
 
 #include "rf_net.h"
 
-/* Takes a packet from one port's host to another's into the fabric, if no rule hits it, or does what the rule says. Takes over a
- * reference to the buffer, which is contiguous. */
+/* Takes a packet from one port's host to another's into the fabric, if no rule hits it, or does what the rule
+ * says. Takes over a reference to the buffer, which is contiguous. */
 void rf_impair(struct rf_net *net, struct rf_port *from, const struct rf_port *to, const struct rf_frame *frame,
 	struct rte_mbuf *m);
 

@@ -17,8 +17,9 @@ struct rf_opset {
 };
 
 /*
- * Reads names with commas between: opcodes as IBTA vol. 1, table 38 has them ("RC_RDMA_READ_RESPONSE_LAST"), without the service
- * for that of all connected services, and without "RDMA_" if one likes; or classes. Upper or lower case. False: one is unknown.
+ * Reads names with commas between: opcodes as IBTA vol. 1, table 38 has them ("RC_RDMA_READ_RESPONSE_LAST"), without
+ * the service for that of all connected services, and without "RDMA_" if one likes; or classes. Upper or lower case.
+ * False: one is unknown.
  */
 bool rf_opset_parse(const char *text, struct rf_opset *out);
 bool rf_opset_has(const struct rf_opset *set, const struct wire_pkt *pkt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rule of the impairment filter: which RoCE packets, which of those, and what is done to them. One table of keys for the
- * configuration file, for the command `impair` and for conformance scenarios. Pure.
+ * A rule of the impairment filter: which RoCE packets, which of those, and what is done to them. One table of keys for
+ * the configuration file, for the command `impair` and for conformance scenarios. Pure.
  */
 #ifndef RF_RULE_H
 #define RF_RULE_H
@@ -69,7 +69,8 @@ struct rf_rule {
 	RF_NUM(p "[].msn", msn, 0, 0xffffff, RF_ANY_TEXT, "", "only answers that tell of that message sequence number"), \
 	{p "[].again", CONFIG_BOOLEAN, RF_RULE_AT(again), 0, 1, "false", "", "only packets that are sent again"}, \
 	RF_NUM(p "[].nth", nth, 1, RF_MANY, "1", "", "the first one of those that it is done to"), \
-	RF_NUM(p "[].every", every, 0, RF_MANY, "0", "", "and then to one of every so many of those behind it; 0: to all of them"), \
+	RF_NUM(p "[].every", every, 0, RF_MANY, "0", "", \
+		"and then to one of every so many of those behind it; 0: to all of them"), \
 	RF_NUM(p "[].count", count, 0, RF_MANY, RF_ANY_TEXT, "", \
 		"how often at most, 0: without end; if not given once, with `every` and of action count without end"), \
 	RF_NUM(p "[].delay_us", delay_us, 0, RF_MAX_DELAY_US, "0", "us", \
@@ -82,7 +83,8 @@ struct rf_rule {
 		help}, \
 	RF_RULE_KEYS(p)
 
-/* Sees that the keys of a rule fit each other and what they mean. 0, or -EINVAL with what is wrong and what would be right. */
+/* Sees that the keys of a rule fit each other and what they mean. 0, or -EINVAL with what is wrong and what would
+ * be right. */
 int rf_rule_compile(struct rf_rule *rule, char error[RF_RULE_ERROR]);
 
 /* Whether a fabric of so many hosts has those of the rule. 0 or -EINVAL with the error. */

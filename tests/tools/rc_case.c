@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One requester, one responder, one RC queue pair, some messages: the traffic of a conformance scenario. Says how the first work
- * request that failed did so, how many completed, and whether the bytes of those are right at the other end. What a scenario
- * expects is no business of this program: it ends with 0 whenever it could tell.
+ * One requester, one responder, one RC queue pair, some messages: the traffic of a conformance scenario. Says how the
+ * first work request that failed did so, how many completed, and whether the bytes of those are right at the other
+ * end. What a scenario expects is no business of this program: it ends with 0 whenever it could tell.
  *
- * Memory of each end: [ in, a slot a message | out, a slot a message | counter ]. SENDs and WRITEs go from the requester's out to the
- * responder's in, READs from the responder's out to the requester's in, atomics to the responder's counter and back to in.
+ * Memory of each end: [ in, a slot a message | out, a slot a message | counter ]. SENDs and WRITEs go from the
+ * requester's out to the responder's in, READs from the responder's out to the requester's in, atomics to the
+ * responder's counter and back to in.
  */
 #include <endian.h>
 #include <getopt.h>
@@ -40,8 +41,10 @@ static const struct {
 };
 
 /* Options of a number each. */
-enum { GID, MTU, SIZE, COUNT, TIMEOUT, RETRY, RNR_RETRY, RNR_TIMER, RECV_DELAY, RECVS, PSN, TCLASS, GAP, SETTLE, PORT, LIMIT, BAD_RKEY,
-	N_NUMBERS };
+enum {
+	GID, MTU, SIZE, COUNT, TIMEOUT, RETRY, RNR_RETRY, RNR_TIMER, RECV_DELAY, RECVS, PSN, TCLASS, GAP, SETTLE, PORT, LIMIT,
+	BAD_RKEY, N_NUMBERS,
+};
 
 static const struct {
 	const char *name, *help;
@@ -186,7 +189,8 @@ static void make_qp(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = MESSAGES_MAX, .max_recv_wr = MESSAGES_MAX, .max_send_sge = 1, .max_recv_sge = 1}};
-	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		IBV_ACCESS_REMOTE_ATOMIC;
 
 	e->context = must_open_device(e->device);
 	e->bytes = ((size_t)e->n[COUNT] * e->n[SIZE] * 2 + 63) / 64 * 64 + 64;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks a conformance scenario and prints it in lines, a key and what it says with tabs between: the rules as words of roce-fabric's
- * command `impair`, the traffic as options of rc_case, and what is expected. In a file host 0 is the requester's and host 1 the responder's; --swap
- * makes the requester's host 1.
+ * Checks a conformance scenario and prints it in lines, a key and what it says with tabs between: the rules as words
+ * of roce-fabric's command `impair`, the traffic as options of rc_case, and what is expected. In a file host 0 is the
+ * requester's and host 1 the responder's; --swap makes the requester's host 1.
  */
 #include <string.h>
 
@@ -60,7 +60,8 @@ static const struct config_key keys[] = {
 		"roced's counters when it is the requester, as \"retransmits >= 1\""},
 	{"expect.responder", CONFIG_TEXTS, LIST(responder, n_responder), 0, MAX_WORDS, "", "",
 		"roced's counters when it is the responder"},
-	{"differs", CONFIG_LIST_OF, LIST(differs, n_differs), 0, MAX_DIFFER, "", "", "ends that are known to do something else"},
+	{"differs", CONFIG_LIST_OF, LIST(differs, n_differs), 0, MAX_DIFFER, "", "",
+		"ends that are known to do something else"},
 	TEXT("differs[].who", FK_AT(differs, who), NULL, "\"rxe requester\" or \"rxe responder\""),
 	TEXT("differs[].why", FK_AT(differs, why), NULL, "what it does"),
 };

@@ -67,7 +67,8 @@ static void test_wrong(void **state)
 			"impairments[0]: opcode: sent is wrong, must be opcodes like SEND_LAST or classes"},
 		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; from = 128; } );",
 			"impairments[0]: from: the fabric has 128 hosts, from 0 on, so there is no 128"},
-		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; name = \"a\"; }, { action = \"mark\"; name = \"a\"; } );",
+		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; name = \"a\"; }, "
+			"{ action = \"mark\"; name = \"a\"; } );",
 			"impairments[1].name: a is the name of impairments[0] too"},
 		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; pns = 3; } );", "did you mean 'psn'?"},
 	};

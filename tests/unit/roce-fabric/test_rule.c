@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules of the impairment filter: what words make them, what is said of those that are wrong, and what opcodes are called. */
+/* Rules of the impairment filter: what words make them, what is said of those that are wrong, and what opcodes are
+ * called. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <errno.h>
@@ -40,7 +41,8 @@ static void test_words(void **state)
 	assert_int_equal(parse("drop opcode read_response qp 17 nth 3"), 0);
 	assert_int_equal(got.qp, 17);
 	assert_int_equal(got.nth, 3);
-	assert_int_equal(parse("delay opcode SEND_LAST nth 2 delay_us 5000 src 10.0.0.0/24 dst fd00::2 again true name late"), 0);
+	assert_int_equal(parse("delay opcode SEND_LAST nth 2 delay_us 5000 src 10.0.0.0/24 dst fd00::2 again true "
+		"name late"), 0);
 	assert_int_equal(got.action, RF_ACT_DELAY);
 	assert_int_equal(got.delay_us, 5000);
 	assert_int_equal(got.src_net.len, 24);
