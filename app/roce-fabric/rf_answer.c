@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "rf_answer_impair.h"
 #include "rf_command.h"
 
 #define NS_PER_US 1000.0
@@ -24,6 +25,7 @@ static const char *const drop_names[RF_DROP_COUNT] = {
 	[RF_DROP_BUFFERS] = "buffers",
 	[RF_DROP_PORT_DOWN] = "port_down",
 	[RF_DROP_PORT_FULL] = "port_full",
+	[RF_DROP_IMPAIRED] = "impaired",
 };
 
 static void counts(FILE *out, const char *name, const char *const *names, const uint64_t *values, size_t n)
@@ -221,6 +223,15 @@ void rf_answer(struct rf_net *net, const char *line, size_t n, FILE *out)
 	case RF_RESET:
 		rf_net_clear_stats(net);
 		fputs("{\"ok\":true}\n", out);
+		break;
+	case RF_IMPAIR:
+		rf_answer_impair(net, &command.rule, out);
+		break;
+	case RF_IMPAIRMENTS:
+		rf_answer_impairments(net, out);
+		break;
+	case RF_CLEAR:
+		rf_answer_clear(net, command.which, out);
 		break;
 	default:
 		answer_change(net, &command, out);

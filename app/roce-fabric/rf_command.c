@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define MAX_WORDS  12
+#define MAX_WORDS  34 /* a rule with all its keys */
 #define MAX_VALUES 2
 #define SHOWN      24 /* characters of a word that an error repeats */
 
@@ -17,7 +17,7 @@ struct value {
 /* One command. */
 struct verb {
 	const char *word;
-	enum place { NOWHERE, ANYWHERE, SOMEWHERE } place;
+	enum place { NOWHERE, ANYWHERE, SOMEWHERE, RULE, WHICH } place;
 	struct value values[MAX_VALUES];
 	const char *help;
 };
@@ -37,6 +37,11 @@ static const struct verb verbs[] = {
 		"so many are late, by so much at most, and others overtake them"},
 	[RF_PAUSE_LINK] = {"pause", SOMEWHERE, {{"PRIORITIES", 255}},
 		"both ends are told to pause these, bit p: priority p; 0: none"},
+	[RF_IMPAIR] = {"impair", RULE, {{0}},
+		"does that to RoCE packets: drop, delay, reorder, duplicate, mark, corrupt, icrc, jump, count; "
+		"KEY as in impairments"},
+	[RF_IMPAIRMENTS] = {"impairments", NOWHERE, {{0}}, "these rules, what matched them, and how often they hit"},
+	[RF_CLEAR] = {"clear", WHICH, {{0}}, "no such rule; without a number or name, none"},
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
@@ -186,7 +191,7 @@ static int take_place(struct words *words, const struct verb *verb, struct rf_co
 
 static const struct verb *find_verb(struct words *words)
 {
-	char list[128] = "", text[SHOWN + 4];
+	char list[192] = "", text[SHOWN + 4];
 
 	for (size_t i = 0; i < N_VERBS; i++) {
 		size_t used = strlen(list);
@@ -197,6 +202,36 @@ static const struct verb *find_verb(struct words *words)
 	}
 	(void)wrong(words, "unknown command %s, there are: %s", shown(words, 0, text), list);
 	return NULL;
+}
+
+/* ---- rules ---- */
+
+/* Copies word i to out and ends it. */
+static int copy_word(struct words *words, size_t i, char *out, size_t out_bytes)
+{
+	char text[SHOWN + 4];
+
+	if (words->bytes[i] >= out_bytes || memchr(words->at[i], '\0', words->bytes[i]) != NULL)
+		return wrong(words, "%s is wrong", shown(words, i, text));
+	memcpy(out, words->at[i], words->bytes[i]);
+	out[words->bytes[i]] = '\0';
+	return 0;
+}
+
+static int take_rule(struct words *words, struct rf_rule *out)
+{
+	char text[MAX_WORDS][RF_RULE_TEXT], error[RF_RULE_ERROR];
+	const char *list[MAX_WORDS];
+	size_t n = 0;
+	int rc = 0;
+
+	for (; words->next < words->n && rc == 0; n++) {
+		list[n] = text[n];
+		rc = copy_word(words, words->next++, text[n], sizeof(text[n]));
+	}
+	if (rc == 0 && rf_rule_words(list, n, out, error) != 0)
+		rc = wrong(words, "%s", error);
+	return rc;
 }
 
 int rf_command_parse(const char *line, size_t n, struct rf_command *out, char error[RF_ERROR_BYTES])
@@ -213,8 +248,12 @@ int rf_command_parse(const char *line, size_t n, struct rf_command *out, char er
 	if (verb == NULL)
 		return -EINVAL;
 	*out = (struct rf_command){.verb = (enum rf_verb)(verb - verbs), .everywhere = true};
-	if (verb->place != NOWHERE)
+	if (verb->place == ANYWHERE || verb->place == SOMEWHERE)
 		rc = take_place(&words, verb, out);
+	else if (verb->place == RULE)
+		rc = take_rule(&words, &out->rule);
+	else if (verb->place == WHICH && words.n > 1)
+		rc = copy_word(&words, words.next++, out->which, sizeof(out->which));
 	for (int i = 0; i < MAX_VALUES && rc == 0 && verb->values[i].name != NULL; i++)
 		rc = take_number(&words, verb->values[i].name, verb->values[i].max, &values[i]);
 	if (rc == 0 && words.next < words.n)
@@ -256,13 +295,16 @@ void rf_command_change(const struct rf_command *command, struct fabric_fault *fa
 	case RF_STATS:
 	case RF_LINKS:
 	case RF_RESET:
+	case RF_IMPAIR:
+	case RF_IMPAIRMENTS:
+	case RF_CLEAR:
 		break;
 	}
 }
 
 void rf_command_help(FILE *out, bool json)
 {
-	static const char *const places[] = {"", " [PLACE]", " PLACE"};
+	static const char *const places[] = {"", " [PLACE]", " PLACE", " ACTION [KEY VALUE]...", " [RULE]"};
 
 	for (size_t i = 0; i < N_VERBS; i++) {
 		const struct verb *verb = &verbs[i];

@@ -9,9 +9,10 @@
 #include <stdio.h>
 
 #include "fabric_keys.h"
+#include "rf_rule.h"
 
 #define RF_LINE_BYTES  512
-#define RF_ERROR_BYTES 256
+#define RF_ERROR_BYTES RF_RULE_ERROR
 
 enum rf_verb {
 	RF_HELP,
@@ -26,6 +27,9 @@ enum rf_verb {
 	RF_REPEAT,
 	RF_DELAY,
 	RF_PAUSE_LINK,
+	RF_IMPAIR,
+	RF_IMPAIRMENTS,
+	RF_CLEAR,
 };
 
 struct rf_command {
@@ -34,6 +38,8 @@ struct rf_command {
 	struct fk_place place;
 	uint32_t value;          /* percent, ppm or priorities */
 	uint64_t delay_ns;
+	struct rf_rule rule;     /* RF_IMPAIR */
+	char which[RF_RULE_NAME]; /* RF_CLEAR: number or name; empty: all */
 };
 
 /* Reads a line of n bytes, without its end. 0, or -EINVAL with what is wrong and what would be right in error,

@@ -50,6 +50,9 @@ static const struct config_key keys[] = {
 		"longest sleep between two looks at the ports when idle; 0: never sleep"),
 
 	FK_FAULT_ROWS(rf_config, faults, n_faults),
+
+	RF_RULE_ROWS("impairments", rf_config, impairments, n_impairments,
+		"what is done to RoCE packets; rules in the order in which they are asked"),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -67,6 +70,11 @@ static uint64_t n_links(const struct fk_fabric *fabric)
 		(uint64_t)fabric->pods * fabric->spines * fabric->cores_per_spine;
 }
 
+static uint64_t n_hosts(const struct fk_fabric *fabric)
+{
+	return (uint64_t)fabric->pods * fabric->leaves * fabric->hosts_per_leaf;
+}
+
 static void check_size(struct config_reader *reader, const struct rf_config *config)
 {
 	const struct config_at at = {0};
@@ -80,7 +88,7 @@ static void check_size(struct config_reader *reader, const struct rf_config *con
 static void check_host(struct config_reader *reader, const struct rf_config *config, uint32_t p)
 {
 	const struct rf_port_config *port = &config->ports[p];
-	uint64_t hosts = (uint64_t)config->fabric.pods * config->fabric.leaves * config->fabric.hosts_per_leaf;
+	uint64_t hosts = n_hosts(&config->fabric);
 
 	if (port->host >= hosts)
 		config_error(reader, &port->port.at,
@@ -89,6 +97,20 @@ static void check_host(struct config_reader *reader, const struct rf_config *con
 	for (uint32_t q = 0; q < p; q++) {
 		if (port->host == config->ports[q].host)
 			config_error(reader, &port->port.at, "ports[%u].host: %u is ports[%u] too", p, port->host, q);
+	}
+}
+
+static void check_impairment(struct config_reader *reader, struct rf_config *config, uint32_t i)
+{
+	struct rf_rule *rule = &config->impairments[i];
+	char error[RF_RULE_ERROR];
+
+	if (rf_rule_compile(rule, error) != 0 || rf_rule_check_hosts(rule, n_hosts(&config->fabric), error) != 0)
+		config_error(reader, &rule->at, "impairments[%u]: %s", i, error);
+	for (uint32_t j = 0; j < i; j++) {
+		if (rule->name[0] != '\0' && strcmp(rule->name, config->impairments[j].name) == 0)
+			config_error(reader, &rule->at, "impairments[%u].name: %s is the name of impairments[%u] too", i,
+				rule->name, j);
 	}
 }
 
@@ -108,6 +130,8 @@ static void check(struct config_reader *reader, struct rf_config *config)
 	}
 	for (uint32_t i = 0; i < config->n_faults; i++)
 		fk_check_fault(reader, &config->fabric, &config->faults[i]);
+	for (uint32_t i = 0; i < config->n_impairments; i++)
+		check_impairment(reader, config, i);
 }
 
 unsigned rf_config_load(const char *path, struct rf_config *config, FILE *err)

@@ -6,6 +6,7 @@
 #include "config.h"
 #include "eal.h"
 #include "fabric_keys.h"
+#include "rf_rule.h"
 
 #define RF_MAX_PORTS      EAL_MAX_DEVICES
 #define RF_MAX_LINKS      4096u   /* telling of all of them is one answer */
@@ -31,6 +32,8 @@ struct rf_config {
 	struct rf_port_config ports[RF_MAX_PORTS];
 	uint32_t n_faults;
 	struct fk_fault faults[FK_MAX_FAULTS];
+	uint32_t n_impairments;
+	struct rf_rule impairments[RF_MAX_RULES];
 	bool trust_dscp;
 	uint64_t seed;
 	uint32_t idle_sleep_us;

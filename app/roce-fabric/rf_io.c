@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames keep their buffers from the port they come from to the port they leave by; copies share them. */
 #include "rf_io.h"
+#include "rf_impair.h"
 #include "rf_pfc.h"
 
 #include "wire_ecn.h"
@@ -10,7 +11,7 @@
 #define MS_NS        1000000u
 #define MBPS         1000000u
 
-static void drop(struct rf_port *port, struct rte_mbuf *m, enum rf_drop why)
+void rf_drop(struct rf_port *port, struct rte_mbuf *m, enum rf_drop why)
 {
 	port->stats.dropped[why]++;
 	rte_pktmbuf_free(m);
@@ -23,8 +24,7 @@ static bool too_long(const struct rf_port *port, const struct rte_mbuf *m)
 
 /* ---- into the fabric ---- */
 
-/* Takes over a reference to the buffer. */
-static void enter(struct rf_net *net, struct rf_port *from, const struct rf_port *to, const struct rf_frame *frame,
+void rf_enter(struct rf_net *net, struct rf_port *from, const struct rf_port *to, const struct rf_frame *frame,
 	struct rte_mbuf *m)
 {
 	struct fabric_packet packet = {
@@ -39,11 +39,11 @@ static void enter(struct rf_net *net, struct rf_port *from, const struct rf_port
 	};
 
 	if (from->in_fabric >= from->max_in_fabric) {
-		drop(from, m, RF_DROP_BUFFERS);
+		rf_drop(from, m, RF_DROP_BUFFERS);
 		return;
 	}
 	if (fabric_queued_bytes(net->fabric, packet.src) + packet.bytes > from->config->queue_bytes) {
-		drop(from, m, RF_DROP_QUEUE);
+		rf_drop(from, m, RF_DROP_QUEUE);
 		return;
 	}
 	from->in_fabric++;
@@ -51,7 +51,7 @@ static void enter(struct rf_net *net, struct rf_port *from, const struct rf_port
 	if (fabric_send(net->fabric, &packet, net->now_ns) != 0) {
 		from->in_fabric--;
 		rf_pfc_out(from, packet.priority, packet.bytes);
-		drop(from, m, RF_DROP_BUFFERS);
+		rf_drop(from, m, RF_DROP_BUFFERS);
 	}
 }
 
@@ -62,7 +62,7 @@ static void flood(struct rf_net *net, struct rf_port *from, const struct rf_fram
 		if (&net->ports[p] == from)
 			continue;
 		rte_pktmbuf_refcnt_update(m, 1);
-		enter(net, from, &net->ports[p], frame, m);
+		rf_impair(net, from, &net->ports[p], frame, m);
 	}
 	rte_pktmbuf_free(m);
 }
@@ -81,9 +81,9 @@ static void forward(struct rf_net *net, struct rf_port *from, const struct rf_fr
 	if (to == RF_NO_PORT)
 		flood(net, from, frame, m);
 	else if (to == from->port.index)
-		drop(from, m, RF_DROP_SAME_PORT);
+		rf_drop(from, m, RF_DROP_SAME_PORT);
 	else
-		enter(net, from, &net->ports[to], frame, m);
+		rf_impair(net, from, &net->ports[to], frame, m);
 }
 
 /* ---- pauses ---- */
@@ -111,14 +111,14 @@ static void receive(struct rf_net *net, struct rf_port *port, struct rte_mbuf *m
 	port->stats.rx_bytes += m->pkt_len;
 	rf_frame_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &frame);
 	if (frame.kind == RF_SHORT) {
-		drop(port, m, RF_DROP_SHORT);
+		rf_drop(port, m, RF_DROP_SHORT);
 	} else if (frame.kind == RF_PAUSE) {
 		pause(net, port, &frame);
 		rte_pktmbuf_free(m);
 	} else if (frame.kind == RF_LINK_LOCAL) {
-		drop(port, m, RF_DROP_LINK_LOCAL);
+		rf_drop(port, m, RF_DROP_LINK_LOCAL);
 	} else if (too_long(port, m) || (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0)) {
-		drop(port, m, RF_DROP_LONG);
+		rf_drop(port, m, RF_DROP_LONG);
 	} else {
 		forward(net, port, &frame, m);
 	}
@@ -139,8 +139,7 @@ bool rf_rx(struct rf_net *net, struct rf_port *port)
 
 /* ---- out of the fabric ---- */
 
-/* A buffer that may be written to; NULL, and the other is gone, when there is none. */
-static struct rte_mbuf *own(struct rf_port *from, struct rte_mbuf *m)
+struct rte_mbuf *rf_own(struct rf_port *from, struct rte_mbuf *m)
 {
 	struct rte_mbuf *copy;
 
@@ -182,7 +181,7 @@ static struct rte_mbuf *alter(struct rf_net *net, struct rf_port *from, const st
 
 	if (!mark && !packet->corrupt)
 		return m;
-	m = own(from, m);
+	m = rf_own(from, m);
 	if (m == NULL)
 		return NULL;
 	if (mark)
@@ -195,11 +194,11 @@ static struct rte_mbuf *alter(struct rf_net *net, struct rf_port *from, const st
 static void put(struct rf_net *net, struct rf_port *to, struct rte_mbuf *m)
 {
 	if (too_long(to, m)) {
-		drop(to, m, RF_DROP_LONG);
+		rf_drop(to, m, RF_DROP_LONG);
 	} else if (!to->port.up) {
-		drop(to, m, RF_DROP_PORT_DOWN);
+		rf_drop(to, m, RF_DROP_PORT_DOWN);
 	} else if (to->tx_count == RF_BACKLOG) {
-		drop(to, m, RF_DROP_PORT_FULL);
+		rf_drop(to, m, RF_DROP_PORT_FULL);
 	} else {
 		if (to->tx_count == 0)
 			to->stuck_ns = net->now_ns;
@@ -259,7 +258,7 @@ const struct fabric_ops rf_fabric_ops = {
 void rf_tx_drop(struct rf_port *port)
 {
 	for (; port->tx_count != 0; port->tx_count--) {
-		drop(port, port->tx[port->tx_head], RF_DROP_PORT_FULL);
+		rf_drop(port, port->tx[port->tx_head], RF_DROP_PORT_FULL);
 		port->tx_head = (port->tx_head + 1) & (RF_BACKLOG - 1);
 	}
 }

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "log.h"
 #include "net_memif.h"
+#include "rf_impair.h"
 #include "rf_io.h"
 #include "rf_pfc.h"
 
@@ -118,6 +119,8 @@ int rf_net_init(struct rf_net *net, const struct rf_config *config)
 	net->config = config;
 	net->owner = (struct port_owner){.run_path = config->control.socket, .follow = follow};
 	net->random = net->macs.seed = config->seed;
+	for (uint32_t i = 0; i < config->n_impairments; i++)
+		(void)rf_filter_add(&net->impair.filter, &config->impairments[i]); /* names and number are checked */
 	rc = make_fabric(net);
 	while (rc == 0 && net->n_ports < config->n_ports)
 		rc = start_port(net, net->n_ports++);
@@ -129,6 +132,7 @@ void rf_net_fini(struct rf_net *net)
 {
 	/* its packets go back to the ports' buffers */
 	fabric_destroy(net->fabric);
+	rf_impair_fini(net);
 	for (uint32_t p = 0; p < net->n_ports; p++)
 		rf_tx_drop(&net->ports[p]);
 	for (uint32_t p = 0; p < net->n_ports; p++)
@@ -147,6 +151,7 @@ bool rf_net_step(struct rf_net *net)
 	net->now_ns = clock_now_ns() - net->began_ns;
 	moved = fabric_next_ns(net->fabric) <= net->now_ns;
 	fabric_advance(net->fabric, net->now_ns);
+	moved |= rf_impair_step(net);
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		struct rf_port *port = &net->ports[p];
 
@@ -161,7 +166,7 @@ bool rf_net_step(struct rf_net *net)
 
 uint64_t rf_net_next_ns(const struct rf_net *net)
 {
-	uint64_t next_ns = fabric_next_ns(net->fabric);
+	uint64_t next_ns = RTE_MIN(fabric_next_ns(net->fabric), rf_impair_next_ns(net));
 
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		const struct rf_port *port = &net->ports[p];
@@ -191,6 +196,7 @@ void rf_net_clear_stats(struct rf_net *net)
 {
 	fabric_clear_stats(net->fabric);
 	net->late = (struct rf_late){0};
+	rf_filter_reset(&net->impair.filter);
 	for (uint32_t p = 0; p < net->n_ports; p++)
 		net->ports[p].stats = (struct rf_port_stats){0};
 }

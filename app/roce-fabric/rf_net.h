@@ -10,6 +10,8 @@
 #include "qos_pause.h"
 #include "qos_pfc.h"
 #include "rf_config.h"
+#include "rf_filter.h"
+#include "rf_frame.h"
 #include "rf_macs.h"
 
 #define RF_BURST   32u
@@ -25,6 +27,7 @@ enum rf_drop {
 	RF_DROP_BUFFERS,         /* too many of the port's buffers are in the fabric, or none is left for a copy */
 	RF_DROP_PORT_DOWN,
 	RF_DROP_PORT_FULL,       /* the port takes no more */
+	RF_DROP_IMPAIRED,        /* a rule of the filter says so */
 	RF_DROP_COUNT,
 };
 
@@ -49,6 +52,25 @@ struct rf_port {
 	struct qos_pfc pfc;
 };
 
+#define RF_MAX_HELD 256u
+
+/* A packet that an impairment keeps from the fabric. */
+struct rf_held {
+	bool used;
+	struct rf_port *from;
+	const struct rf_port *to;
+	struct rf_frame frame;
+	struct rte_mbuf *m;
+	uint32_t qpn, left;      /* of the flow that overtakes it, how many do yet; 0: only the time counts */
+	uint64_t due_ns;
+};
+
+struct rf_impair {
+	struct rf_filter filter;
+	uint32_t n_held;
+	struct rf_held held[RF_MAX_HELD];
+};
+
 /* How much later than the model says packets went out. */
 struct rf_late {
 	uint64_t packets, sum_ns, max_ns, over_1ms;
@@ -66,6 +88,7 @@ struct rf_net {
 	struct rf_late late;
 	uint64_t random;
 	struct rf_macs macs;
+	struct rf_impair impair;
 };
 
 /* Makes the fabric and opens and starts the ports; DPDK is running. Logs why not. rf_net_fini() is due either way. */

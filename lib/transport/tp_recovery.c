@@ -343,6 +343,8 @@ void tp_recovery_rnr(struct tp_qp *qp, uint8_t code)
 	}
 	if (qp->attr.rnr_retry != RNR_RETRY_ENDLESS)
 		req->rnr_left--;
+	/* The peer answers, so nothing is wrong with the path: what comes late of this round costs no retry of the next. */
+	req->retry_left = qp->attr.retry_cnt;
 	if (qp->ext != NULL)
 		tp_rto_first_again(qp);
 	else

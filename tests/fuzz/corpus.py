@@ -346,6 +346,13 @@ def commands():
         for place in places:
             for values in ("", " 0", " 100", " 1000000 9", " -1", " 18446744073709551616"):
                 yield (word + place + values).encode()
+    for rule in ("drop opcode read_response qp 17 nth 3", "drop opcode ack nth 7 every 7 count 0", "corrupt psn 100 count 1",
+                 "delay opcode SEND_LAST nth 2 delay_us 5000", "reorder opcode send,write packets 2", "duplicate packets 3 delay_us 9",
+                 "mark from 0 to 1 src 10.0.0.0/24 dst fd00::2", "icrc message 2 again true", "jump by 16777215 msn 3 name far",
+                 "count", "drop qp -1", "drop frob 3"):
+        yield b"impair " + rule.encode()
+    for line in ("impair", "impairments", "clear", "clear 3", "clear far"):
+        yield line.encode()
 
 
 def main():

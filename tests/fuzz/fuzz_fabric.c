@@ -2,12 +2,15 @@
 /*
  * What reaches roce-fabric from outside. The first byte says what the rest is: even, a frame; odd, a command of the
  * control socket. Parsing keeps within the bytes; what it says of a frame can be acted on; an error can be a text
- * of JSON; a command that is taken names a place and a fault that the fabric accepts or that fk_place_ok() refuses.
+ * of JSON; a command that is taken names a place and a fault that the fabric accepts or that fk_place_ok() refuses, or a rule that its own words make
+ * again. A RoCE packet that a rule damages keeps its length and its headers up to the BTH.
  */
 #include <string.h>
 
 #include "fuzz.h"
 #include "rf_command.h"
+#include "rf_edit.h"
+#include "rf_filter.h"
 #include "rf_frame.h"
 #include "rf_macs.h"
 #include "wire_ecn.h"
@@ -55,12 +58,51 @@ static void obey(const struct rf_command *said)
 	fabric_destroy(fabric);
 }
 
+/* What a rule's words are, read again. */
+static void check_rule(const struct rf_rule *rule)
+{
+	char line[RF_LINE_BYTES * 2] = "impair ", error[RF_ERROR_BYTES];
+	struct rf_command again;
+	FILE *out = fmemopen(line + 7, sizeof(line) - 7, "w");
+
+	FUZZ_CHECK(out != NULL);
+	rf_rule_print(out, rule);
+	FUZZ_CHECK(fclose(out) == 0 && rf_command_parse(line, strlen(line), &again, error) == 0);
+	FUZZ_CHECK(memcmp(&again.rule, rule, sizeof(*rule)) == 0);
+}
+
+static void check_impaired(uint8_t *bytes, size_t n)
+{
+	static const enum rf_action actions[] = {RF_ACT_MARK, RF_ACT_CORRUPT, RF_ACT_ICRC, RF_ACT_JUMP};
+	static struct rf_filter filter;
+	struct wire_pkt pkt, again;
+	struct rf_rule rule;
+	const char *all[] = {"drop", "count", "0"};
+	char error[RF_RULE_ERROR];
+
+	if (wire_parse(bytes, n, &pkt) != BASE_DROP_NONE || (pkt.kind != WIRE_KIND_ROCE_V2 && pkt.kind != WIRE_KIND_ROCE_V1))
+		return;
+	if (filter.n_rules == 0) {
+		FUZZ_CHECK(rf_rule_words(all, 3, &rule, error) == 0);
+		FUZZ_CHECK(rf_filter_add(&filter, &rule) == 1);
+	}
+	FUZZ_CHECK(rf_filter_look(&filter, bytes, &pkt, 0, 1) != NULL);
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		rule = (struct rf_rule){.action = actions[i], .by = 5};
+		rf_edit(bytes, &pkt, &rule);
+		if (wire_parse(bytes, n, &again) == BASE_DROP_NONE)
+			FUZZ_CHECK(again.frame_bytes == pkt.frame_bytes && again.bth_off == pkt.bth_off);
+	}
+}
+
 static void check_command(const char *line, size_t n)
 {
 	char error[RF_ERROR_BYTES];
 	struct rf_command said;
 
 	if (rf_command_parse(line, n, &said, error) == 0) {
+		if (said.verb == RF_IMPAIR)
+			check_rule(&said.rule);
 		obey(&said);
 		return;
 	}
@@ -90,6 +132,7 @@ static void check_frame(uint8_t *bytes, size_t n)
 	wire_set_ce(bytes + frame.ip_off, frame.ip_version);
 	rf_frame_parse(bytes, n, &again);
 	FUZZ_CHECK(again.ect && again.ce && again.flow == frame.flow && again.ip_off == frame.ip_off);
+	check_impaired(bytes, n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,7 +8,8 @@
 
 V4=1 V6=2 # the same GID indices on both sides: link-local, IPv4, IPv6
 
-# daemon_and_guest PROGRAM...: the suite needs these; both ends are up, or the suite is over
+# daemon_and_guest PROGRAM...: the suite needs these; both ends are up, or the suite is over. GUEST_FILE: one more program that
+# the guest gets
 daemon_and_guest() {
 	need ss qemu-system-x86_64 busybox cpio depmod "$@"
 	guest build >"$tmp_dir/guest.log" 2>&1 || skip_all "no guest image: $(tail -n 1 "$tmp_dir/guest.log")"
@@ -16,7 +17,7 @@ daemon_and_guest() {
 	make_ns A
 	for tap in roce side; do ip -n "$(ns A)" tuntap add "$tap" mode tap; done
 	guest_start peer --netns "$(ns A)" --nic "tap=roce,mtu=4200,addr=$B4/24+$B6/64" \
-		--nic "tap=side,mtu=1500,addr=$SIDE_B/24" --file "$verify_bin" ||
+		--nic "tap=side,mtu=1500,addr=$SIDE_B/24" --file "$verify_bin" ${GUEST_FILE:+--file "$GUEST_FILE"} ||
 		{ fail "the guest boots" "$tmp_dir/guest.log" "$tmp_dir/peer.console"; finish; }
 	ip -n "$(ns A)" link set dev side arp on
 	ip -n "$(ns A)" addr add "$SIDE_A/24" dev side

@@ -348,7 +348,7 @@ tcp_port() {
 	case " $* " in
 	*" -R "*) ;;
 	" ib_"* | " ibv_"*) echo 18515 ;;
-	*rdma_verify*) echo 18900 ;;
+	*rdma_verify* | *rc_case*) echo 18900 ;;
 	*ucx_perftest*) echo 13337 ;;
 	*fi_pingpong*) echo 47592 ;;
 	esac

@@ -53,6 +53,23 @@ static void test_places(void **state)
 	assert_int_equal(got.delay_ns, 300000);
 }
 
+static void test_rules(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("impair drop opcode read_response nth 3 qp 17"), 0);
+	assert_int_equal(got.verb, RF_IMPAIR);
+	assert_int_equal(got.rule.action, RF_ACT_DROP);
+	assert_int_equal(got.rule.nth, 3);
+	assert_int_equal(got.rule.qp, 17);
+	assert_int_equal(parse("impairments"), 0);
+	assert_int_equal(got.verb, RF_IMPAIRMENTS);
+	assert_int_equal(parse("clear"), 0);
+	assert_int_equal(got.verb, RF_CLEAR);
+	assert_string_equal(got.which, "");
+	assert_int_equal(parse("clear third"), 0);
+	assert_string_equal(got.which, "third");
+}
+
 static void test_errors(void **state)
 {
 	static const struct {
@@ -78,7 +95,13 @@ static void test_errors(void **state)
 		{"loss spine 1 2000000", "PPM: 2000000 is wrong, must be a number, 0 to 1000000"},
 		{"delay spine 1 5", "NS: the end is wrong"},
 		{"pause spine 1 256", "PRIORITIES: 256 is wrong"},
-		{"a b c d e f g h i j k l m", "too many words"},
+		{"a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i", "too many words"},
+		{"impair", "impair: what? must be drop"},
+		{"impair frob", "action: frob is wrong, must be drop"},
+		{"impair drop opcode", "opcode: the end is wrong"},
+		{"impair drop \"q\\ 3", "unknown key ?q?, there are: name, opcode"},
+		{"clear a b", "clear: b is too much"},
+		{"impairments 3", "impairments: 3 is too much"},
 		{"\"\\\x01\xff", "unknown command ????"},
 	};
 
@@ -89,6 +112,8 @@ static void test_errors(void **state)
 			fail_msg("%s: wanted \"%s\", told \"%s\"", wrong[i].line, wrong[i].says, error);
 	}
 	/* A zero is a character like any other that is none of a command. */
+	assert_int_equal(rf_command_parse("impair drop qp\0x 3", 19, &got, error), -EINVAL);
+	assert_non_null(strstr(error, "qp?x is wrong"));
 	assert_int_equal(rf_command_parse("st\0ts", 5, &got, error), -EINVAL);
 	assert_non_null(strstr(error, "unknown command st?ts"));
 }
@@ -119,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_change),
 	};

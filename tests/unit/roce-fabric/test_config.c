@@ -62,6 +62,15 @@ static void test_wrong(void **state)
 		{"ports = ( " PORT(0) " ); fabric = { leaves = 100; spines = 100; };", "at most 4096 may be"},
 		{"ports = ( " PORT(0) " ); fabric = { spines = 0; };", "several leaves need spines"},
 		{"ports = ( " PORT(0) " ); faults = ( { spine = 16; cut = true; } );", "spine: there are 16"},
+		{"ports = ( " PORT(0) " ); impairments = ( { opcode = \"send\"; } );", "impairments[0]: key 'action' is missing"},
+		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; opcode = \"sent\"; } );",
+			"impairments[0]: opcode: sent is wrong, must be opcodes like SEND_LAST or classes"},
+		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; from = 128; } );",
+			"impairments[0]: from: the fabric has 128 hosts, from 0 on, so there is no 128"},
+		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; name = \"a\"; }, "
+			"{ action = \"mark\"; name = \"a\"; } );",
+			"impairments[1].name: a is the name of impairments[0] too"},
+		{"ports = ( " PORT(0) " ); impairments = ( { action = \"drop\"; pns = 3; } );", "did you mean 'psn'?"},
 	};
 
 	(void)state;

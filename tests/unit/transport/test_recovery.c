@@ -387,6 +387,36 @@ static void test_rnr_waits_silently(void **state)
 	hx_free(w);
 }
 
+/*
+ * Soft-RoCE NAKs what comes behind a request that it has answered with RNR NAK. When that is slower than the RNR time, it meets a
+ * queue pair that sends again already, in each round. The peer answers, so this is a matter of rnr_retry and not of retry_cnt.
+ */
+static void test_rnr_and_late_nak(void **state)
+{
+	struct hx_options o = {.rnr_retry = 7, .retry_cnt = 2, .min_rnr_timer = 1, .timeout = HX_ZERO};
+	struct hx_world *w = make(&o);
+
+	(void)state;
+	w->cut = true;
+	hx_op(w, TP_WR_SEND, 0, 0, 700, 0);
+	hx_run(w, HX_MS);
+	for (int round = 0; round < 20; round++) {
+		hx_inject(w, 0, (struct wire_pkt){.opcode = WIRE_RC_ACK, .psn = P, .syndrome = 0x21}, NULL, 0);
+		hx_run(w, HX_MS);
+		hx_inject(w, 0, (struct wire_pkt){.opcode = WIRE_RC_ACK, .psn = P, .syndrome = 0x60}, NULL, 0);
+		hx_run(w, HX_MS);
+	}
+	hx_expect_none(w);
+	assert_int_equal(hx_state(&w->side[0].qps[0]), TP_QPS_RTS);
+	/* NAKs alone use up retry_cnt as ever */
+	for (int round = 0; round < 3; round++) {
+		hx_inject(w, 0, (struct wire_pkt){.opcode = WIRE_RC_ACK, .psn = P, .syndrome = 0x60}, NULL, 0);
+		hx_run(w, HX_MS);
+	}
+	assert_int_equal(hx_state(&w->side[0].qps[0]), TP_QPS_ERR);
+	hx_free(w);
+}
+
 /* ---- repeated NAKs ---- */
 
 static void test_repeated_nak_costs_one_retry(void **state)
@@ -450,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_rnr_retries),
 		cmocka_unit_test(test_rnr_endless),
 		cmocka_unit_test(test_rnr_waits_silently),
+		cmocka_unit_test(test_rnr_and_late_nak),
 		cmocka_unit_test(test_repeated_nak_costs_one_retry),
 		cmocka_unit_test(test_late_answer),
 	};
