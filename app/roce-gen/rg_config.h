@@ -98,7 +98,7 @@ struct rg_config {
 	uint32_t role, clock;          /* enum rg_role, enum rg_clock */
 	uint64_t seed, duration_ms, drain_ms, report_ms;
 	bool strict;
-	uint32_t tx_mbufs, streams, idle_sleep_us;
+	uint32_t tx_mbufs, streams, idle_sleep_us, catch_up_us;
 	char run_path[CONFIG_TEXT_BYTES];
 	uint32_t n_ports;
 	struct rg_port_config ports[RG_MAX_PORTS];

@@ -46,7 +46,7 @@ static int take_memory(struct rg_flow *flow)
 int rg_flow_init(struct rg_flow *flow, const struct rg_flow_config *config, uint32_t index, uint64_t seed,
 	const uint8_t smac[6], const uint8_t dmac[6], char *msg, uint32_t n)
 {
-	*flow = (struct rg_flow){.config = config, .index = index, .random = rg_mix(rg_mix(seed) + index)};
+	*flow = (struct rg_flow){.config = config, .index = index, .room = RG_FRAME_BYTES, .random = rg_mix(rg_mix(seed) + index)};
 	memcpy(flow->smac, has_mac(config->smac) ? config->smac : smac, sizeof(flow->smac));
 	memcpy(flow->dmac, has_mac(config->dmac) ? config->dmac : dmac, sizeof(flow->dmac));
 	if (take_memory(flow) != 0) {
@@ -350,7 +350,7 @@ static uint32_t make_next(struct rg_flow *flow, uint64_t now_ns, uint8_t *frame)
 	struct rg_qp *qp = &flow->qps[q];
 
 	if (flow->config->pcap[0] != '\0')
-		return rg_replay_take(&flow->replay, frame, RG_FRAME_BYTES);
+		return rg_replay_take(&flow->replay, frame, flow->room);
 	flow->qp = q + 1 < flow->config->qps ? q + 1 : 0;
 	flow->due_qp = q;
 	if (!qp->in_message)

@@ -30,6 +30,7 @@ struct rg_flow {
 	const struct rg_flow_config *config;
 	uint32_t index;
 	uint8_t smac[6], dmac[6];
+	uint32_t room;             /* longest frame of a capture that is sent whole; RG_FRAME_BYTES at first */
 	uint64_t random;
 	struct rg_qp *qps;
 	uint8_t *fill, *kept;      /* payload; the frame that is to be repeated */
@@ -52,7 +53,7 @@ void rg_flow_fini(struct rg_flow *flow);
 
 /* Whether its count is reached, or its file at the end. */
 bool rg_flow_done(const struct rg_flow *flow);
-/* Makes the next frame in RG_FRAME_BYTES of frame; now_ns goes into its payload. Its length; 0: lost on purpose. */
+/* Makes the next frame in RG_FRAME_BYTES of frame, or as much as the port's MTU and flow->room need; now_ns goes into its payload. Its length; 0: lost on purpose. */
 uint32_t rg_flow_next(struct rg_flow *flow, uint64_t now_ns, uint8_t *frame);
 
 /* The address of a flow's queue pair: a host of the network, in turn. */

@@ -32,9 +32,11 @@ const struct config_key rg_keys[] = {
 	{"clock", CONFIG_CHOICE, C(clock), 0, 0, "monotonic", "monotonic|realtime",
 		"of the payloads' times; realtime for two hosts whose clocks agree"},
 	N("streams", C(streams), 1, 1u << 20, "4096", "", "queue pairs that the sink keeps account of (about 500 bytes each)"),
-	N("tx_mbufs", C(tx_mbufs), 512, 4194304, "4096", "buffers", "packet buffers for sending"),
+	N("tx_mbufs", C(tx_mbufs), 512, 4194304, "2048", "buffers", "packet buffers for sending, beside tx_descriptors of each port"),
 	N("idle_sleep_us", C(idle_sleep_us), 0, 100000, "100", "us",
 		"longest sleep between two looks at the ports when nothing comes and nothing is to be sent; 0: never sleep"),
+	N("catch_up_us", C(catch_up_us), 0, 10000000, "1000", "us",
+		"of its rate that a flow makes up for when it could not send in time"),
 	{"run_path", CONFIG_TEXT, C(run_path), 1, 90, "/run/roced/gen", "",
 		"what memif ports need lies beside this path"},
 
@@ -45,7 +47,7 @@ const struct config_key rg_keys[] = {
 	N("ports[].mtu", P(port.mtu), 576, 9600, "1500", "bytes", "largest IP packet"),
 	N("ports[].rx_descriptors", P(port.rx_descriptors), 64, 32768, "1024", "", "of its receive queue"),
 	N("ports[].tx_descriptors", P(port.tx_descriptors), 64, 32768, "1024", "", "of its transmit queue"),
-	N("ports[].mbufs", P(port.mbufs), 512, 4194304, "8192", "buffers", "packet buffers for receiving"),
+	N("ports[].mbufs", P(port.mbufs), 512, 4194304, "4096", "buffers", "packet buffers for receiving"),
 	{"ports[].addresses", CONFIG_PREFIXES, L(rg_port_config, addrs, n_addrs), 0, CONFIG_MAX_ADDRS, "", "",
 		"it answers ARP, neighbour discovery and ping for these, and announces them each second"},
 

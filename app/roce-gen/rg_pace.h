@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #define RG_PACE_OVERHEAD_BYTES 24u         /* of a frame beside its own: preamble, FCS, gap (IEEE 802.3) */
-#define RG_PACE_CATCH_UP_PS    1000000000u /* what a sender that is late makes up for: 1 ms of its rate */
 #define RG_PS_PER_S            1000000000000u
 
 struct rg_pace {
@@ -18,12 +17,14 @@ struct rg_pace {
 	uint32_t burst;        /* packets that go together */
 	uint32_t left;         /* of the burst that goes now */
 	uint64_t next_ps;      /* when the next burst is due */
+	uint64_t catch_up_ps;  /* what a sender that is late makes up for */
 	uint64_t late_ps;      /* that were not made up for */
 };
 
-static inline void rg_pace_init(struct rg_pace *pace, uint32_t mbps, uint32_t pps, uint32_t burst, uint64_t start_ps)
+static inline void rg_pace_init(struct rg_pace *pace, uint32_t mbps, uint32_t pps, uint32_t burst, uint64_t start_ps,
+	uint64_t catch_up_ps)
 {
-	*pace = (struct rg_pace){.mbps = mbps, .pps = pps, .burst = burst, .next_ps = start_ps};
+	*pace = (struct rg_pace){.mbps = mbps, .pps = pps, .burst = burst, .next_ps = start_ps, .catch_up_ps = catch_up_ps};
 }
 
 /* Whether a packet may go now. */
@@ -33,9 +34,9 @@ static inline bool rg_pace_due(struct rg_pace *pace, uint64_t now_ps)
 		return true;
 	if (now_ps < pace->next_ps)
 		return false;
-	if ((pace->mbps != 0 || pace->pps != 0) && now_ps - pace->next_ps > RG_PACE_CATCH_UP_PS) {
-		pace->late_ps += now_ps - pace->next_ps - RG_PACE_CATCH_UP_PS;
-		pace->next_ps = now_ps - RG_PACE_CATCH_UP_PS;
+	if ((pace->mbps != 0 || pace->pps != 0) && now_ps - pace->next_ps > pace->catch_up_ps) {
+		pace->late_ps += now_ps - pace->next_ps - pace->catch_up_ps;
+		pace->next_ps = now_ps - pace->catch_up_ps;
 	}
 	pace->left = pace->burst;
 	return true;

@@ -67,7 +67,7 @@ static bool is_ours(const struct rg_port *port, const struct wire_addr *addr)
 }
 
 static uint32_t answer(struct rg_port *port, const struct wire_nd_msg *msg, const struct wire_pkt *pkt,
-	const uint8_t *frame, uint32_t n, uint8_t *out)
+	const uint8_t *frame, uint32_t n, uint8_t *out, uint32_t room)
 {
 	bool asks = msg->kind == WIRE_ND_ARP_REQUEST || msg->kind == WIRE_ND_SOLICIT;
 	bool echo = msg->kind == WIRE_ND_ECHO4 || msg->kind == WIRE_ND_ECHO6;
@@ -79,7 +79,7 @@ static uint32_t answer(struct rg_port *port, const struct wire_nd_msg *msg, cons
 	memcpy(from.mac, port->port.mac, sizeof(from.mac));
 	if (asks)
 		return (uint32_t)wire_nd_build_reply(out, &from, msg);
-	if (n > RG_FRAME_BYTES)
+	if (n > room)
 		return 0;
 	memcpy(out, frame, n);
 	wire_nd_echo_reply(out, pkt, msg, &from);
@@ -96,7 +96,7 @@ void rg_port_answer(struct rg_port *port, struct rte_mempool *pool, const uint8_
 		return;
 	m = rg_port_room(port, pool);
 	if (m != NULL)
-		rg_port_put(port, m, answer(port, &msg, pkt, frame, n, rte_pktmbuf_mtod(m, uint8_t *)));
+		rg_port_put(port, m, answer(port, &msg, pkt, frame, n, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m)));
 }
 
 void rg_port_announce(struct rg_port *port, struct rte_mempool *pool)

@@ -14,12 +14,14 @@
 #include "log.h"
 #include "net_memif.h"
 
+#define US_PS        1000000u
 #define MS_NS        1000000u
 #define SECOND_NS    1000000000u
 #define SPIN_NS      30000u      /* when nothing moves it spins this long and then sleeps, longer each time */
 #define SLEEP_MIN_NS 10000u
 #define LINK_WAIT_NS (10ull * SECOND_NS)
 #define POOL_CACHE   256u
+#define ETH_OVERHEAD 18u         /* header and one VLAN tag */
 
 /* ---- life ---- */
 
@@ -48,9 +50,13 @@ static int make_pool(struct rg_run *run)
 {
 	uint32_t n = run->config->tx_mbufs;
 
-	for (uint32_t p = 0; p < run->config->n_ports; p++)
-		n += run->config->ports[p].port.tx_descriptors;
-	run->pool = rte_pktmbuf_pool_create("tx", n, POOL_CACHE, 0, RTE_PKTMBUF_HEADROOM + RG_FRAME_BYTES, SOCKET_ID_ANY);
+	for (uint32_t p = 0; p < run->config->n_ports; p++) {
+		const struct config_port *port = &run->config->ports[p].port;
+
+		n += port->tx_descriptors;
+		run->room = RTE_MAX(run->room, port->mtu + ETH_OVERHEAD);
+	}
+	run->pool = rte_pktmbuf_pool_create("tx", n, POOL_CACHE, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + run->room), SOCKET_ID_ANY);
 	if (run->pool != NULL)
 		return 0;
 	log_line(LOG_ERR, "no memory for %u buffers to send (less tx_mbufs, or more with -m in eal.args): %s", n,
@@ -66,6 +72,7 @@ static int start_flow(struct rg_run *run, uint32_t f)
 	int rc = rg_flow_init(&run->flows[f], config, f, run->config->seed, run->ports[p].port.mac, run->ports[q].port.mac,
 		msg, sizeof(msg));
 
+	run->flows[f].room = run->room;
 	if (rc != 0)
 		log_line(LOG_ERR, "flow \"%s\": %s%s%s", config->name, config->pcap, config->pcap[0] != '\0' ? ": " : "", msg);
 	return rc;
@@ -348,7 +355,8 @@ void rg_run(struct rg_run *run)
 	for (uint32_t f = 0; f < run->n_flows; f++) {
 		const struct rg_flow_config *config = run->flows[f].config;
 
-		rg_pace_init(&run->paces[f], config->rate_mbps, config->rate_pps, config->burst, config->start_ms * MS_NS * 1000);
+		rg_pace_init(&run->paces[f], config->rate_mbps, config->rate_pps, config->burst, config->start_ms * MS_NS * 1000,
+			(uint64_t)run->config->catch_up_us * US_PS);
 	}
 	while (run->end == RG_GOES_ON) {
 		bool moved = false;

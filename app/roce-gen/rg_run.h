@@ -15,6 +15,7 @@ struct rg_run {
 	struct rg_tx_stats tx[RG_MAX_PORTS];
 	struct rg_sink_port rx[RG_MAX_PORTS];
 	struct rte_mempool *pool;          /* of what is sent */
+	uint32_t room;                     /* of a buffer there, for a frame */
 	uint32_t n_flows;                  /* that are sent */
 	struct rg_flow flows[RG_MAX_FLOWS];
 	struct rg_pace paces[RG_MAX_FLOWS];
