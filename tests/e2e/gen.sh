@@ -193,15 +193,22 @@ command -v tshark >/dev/null && check "the same seed sends the same frames" same
 
 # ------------------------------------------------------------------ other generators
 
-testpmd() { # SECONDS OPTIONS: sends by gen-a
-	timeout -k 2 "$1" ip netns exec "$(ns G)" dpdk-testpmd --no-huge -m 256 --in-memory --no-pci --no-telemetry -l 0,1 \
+testpmd() { # OPTIONS: sends by gen-a, for two seconds once it does
+	timeout -k 2 90 ip netns exec "$(ns G)" dpdk-testpmd --no-huge -m 256 --in-memory --no-pci --no-telemetry -l 0,1 \
 		--vdev "net_af_packet0,iface=gen-a,framesz=2048,blocksz=65536,framecnt=2048" -- --no-mlockall --total-num-mbufs=4096 \
-		--stats-period 1 "${@:2}" >"$tmp_dir/testpmd.log" 2>&1
+		--stats-period 1 "$@" >"$tmp_dir/testpmd.log" 2>&1 &
+	local pid=$!
+	pids+=("$pid")
+	wait_for 60 grep -q 'TX-packets: [1-9]' "$tmp_dir/testpmd.log"
+	sleep 2
+	end_pid "$pid"
+	forget_pid "$pid"
 }
 gen_config sink 'role = "rx";' "$(port_keys b 0 gen-b 'mbufs = 8192;')" ""
 from_testpmd() { # MODE OPTIONS
 	start_sink G "$tmp_dir/sink.conf" || return 1
-	testpmd 12 --forward-mode="$1" "${@:2}"
+	testpmd --forward-mode="$1" "${@:2}"
+	tail -n 12 "$tmp_dir/testpmd.log"
 	sleep 0.3
 	stop_sink && is "r['ports']['b']['rx_frames'] > 1000 and r['ports']['b']['rx_malformed']['not_roce'] > 1000"
 }
@@ -259,7 +266,7 @@ if [ -x "$fabric_bin" ]; then
 		fabric_ctl loss spine 0 count 4 20000 >/dev/null
 		fabric_ctl repeat spine 0 count 4 20000 >/dev/null
 		fabric_ctl corrupt spine 0 count 4 20000 >/dev/null
-		fabric_ctl delay spine 0 count 4 20000 10000000 >/dev/null
+		fabric_ctl delay spine 0 count 4 20000 100000000 >/dev/null
 		through || return 1
 		fabric_ctl restore >/dev/null
 		# what is damaged is not lost on the way, and may be anything but a right packet
