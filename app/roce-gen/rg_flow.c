@@ -298,17 +298,19 @@ static uint32_t make_cnp(struct rg_flow *flow, uint32_t q, uint8_t *frame)
 }
 
 /* Payload, pad and ICRC behind headers that stand; the opcode may be made a wrong one. */
-static void finish(struct rg_flow *flow, const struct rg_qp *qp, const struct wire_pkt *pkt, uint8_t *frame,
+static void finish(struct rg_flow *flow, struct rg_qp *qp, const struct wire_pkt *pkt, uint8_t *frame,
 	uint64_t now_ns)
 {
-	const struct rg_stamp stamp = {.flow = flow->index, .number = qp->number, .sent_ns = now_ns};
+	const struct rg_stamp stamp = {.flow = flow->index, .number = qp->stamp, .sent_ns = now_ns};
 	uint32_t unknown = flow->amount[RG_FAULT_BAD_OPCODE];
 
 	memcpy(frame + pkt->payload_off, flow->fill, pkt->payload_bytes);
-	if (pkt->opcode == WIRE_CNP)
+	if (pkt->opcode == WIRE_CNP) {
 		memset(frame + pkt->payload_off, 0, pkt->payload_bytes);
-	else if (pkt->payload_bytes >= RG_STAMP_BYTES)
+	} else if (pkt->payload_bytes >= RG_STAMP_BYTES) {
 		rg_stamp_write(frame + pkt->payload_off, &stamp);
+		qp->stamp++;
+	}
 	if (FIRED(BAD_OPCODE))
 		frame[pkt->bth_off] = (uint8_t)(unknown != 0 ? unknown : UNKNOWN_OP);
 	wire_seal(frame, pkt);

@@ -17,6 +17,7 @@ struct rg_qp {
 	uint32_t message_bytes, left_bytes;
 	bool in_message;
 	uint64_t number;           /* of the next packet */
+	uint64_t stamp;            /* number of the next stamp: small packets have none */
 };
 
 struct rg_flow_stats {

@@ -17,7 +17,7 @@
 
 struct rg_stamp {
 	uint32_t flow;
-	uint64_t number;   /* of its queue pair, from 0 on */
+	uint64_t number;   /* of the stamps of its queue pair, from 0 on */
 	uint64_t sent_ns;  /* of the sender's clock */
 };
 

@@ -194,7 +194,7 @@ command -v tshark >/dev/null && check "the same seed sends the same frames" same
 # ------------------------------------------------------------------ other generators
 
 testpmd() { # OPTIONS: sends by gen-a, for two seconds once it does
-	timeout -k 2 90 ip netns exec "$(ns G)" dpdk-testpmd --no-huge -m 256 --in-memory --no-pci --no-telemetry -l 0,1 \
+	timeout -k 2 90 ip netns exec "$(ns G)" dpdk-testpmd --no-huge -m 256 --no-shconf --no-pci --no-telemetry -l 0,1 \
 		--vdev "net_af_packet0,iface=gen-a,framesz=2048,blocksz=65536,framecnt=2048" -- --no-mlockall --total-num-mbufs=4096 \
 		--stats-period 1 "$@" >"$tmp_dir/testpmd.log" 2>&1 &
 	local pid=$!

@@ -78,6 +78,9 @@ static void test_right(void **state)
 	assert_int_equal(seen->packets, PACKETS);
 	assert_int_equal(rg_sink_windows(&sink, 0, &psns, &numbers), 16);
 	expect(&psns, 0, 0, 0);
+	/* packets that are too small for a stamp are none that is missing */
+	assert_true(seen->stamped < PACKETS);
+	expect(&numbers, 0, 0, 0);
 	expect_malformed(BASE_DROP_NONE, 0);
 	assert_int_equal(rg_sink_flow(&sink, RG_OTHER_FLOW)->stats.packets, 0);
 	/* run() lets each packet take 1500 ns */
