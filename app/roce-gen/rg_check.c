@@ -68,13 +68,15 @@ static void check_sizes(struct config_reader *reader, struct rg_flow_config *flo
 
 		flow->weighted |= size->weight != 0;
 		if (size->to_bytes != 0 && size->to_bytes < size->bytes)
-			config_error(reader, &size->at, "flows[%u].sizes[%u]: to %u is less than bytes %u", f, i, size->to_bytes,
+			config_error(reader, &size->at, "flows[%u].sizes[%u]: to %u is less than bytes %u", f, i,
+				size->to_bytes,
 				size->bytes);
 	}
 	most = largest_size(flow);
 	for (uint32_t i = 0; i < flow->n_opcodes; i++) {
 		if (flow->ops[i].kind == RG_OP_PACKET && rg_op_sized(&flow->ops[i]) && most > flow->mtu)
-			SAY("flows[%u].opcodes[%u]: %s is one packet, and a size of %u does not fit the mtu of %u", f, i,
+			SAY("flows[%u].opcodes[%u]: %s is one packet, and a size of %u does not fit the mtu of %u", f,
+				i,
 				flow->opcodes[i].name, most, flow->mtu);
 	}
 }
@@ -95,7 +97,8 @@ static void check_fits(struct config_reader *reader, const struct rg_flow_config
 			bytes += largest_size(flow) < flow->mtu ? largest_size(flow) : flow->mtu;
 		if (bytes <= port->mtu)
 			continue;
-		SAY("flows[%u].mtu: %s makes packets of %u bytes, port \"%s\" has an mtu of %u", f, flow->opcodes[i].name, bytes,
+		SAY("flows[%u].mtu: %s makes packets of %u bytes, port \"%s\" has an mtu of %u", f,
+			flow->opcodes[i].name, bytes,
 			port->name, port->mtu);
 		return;
 	}
@@ -130,7 +133,8 @@ static void check_addrs(struct config_reader *reader, const struct rg_flow_confi
 	else if (wire_addr_is_v4(&flow->src.addr) != wire_addr_is_v4(&flow->dst.addr))
 		SAY("flows[%u]: src and dst must be of one IP version", f);
 	if (flow->first_qpn + (uint64_t)flow->qps - 1 > MAX_QPN)
-		SAY("flows[%u].qps: %u queue pairs from %u on are more than there are QPNs", f, flow->qps, flow->first_qpn);
+		SAY("flows[%u].qps: %u queue pairs from %u on are more than there are QPNs", f, flow->qps,
+			flow->first_qpn);
 	if (flow->sport_first + flow->sport_count > UINT16_MAX + 1u)
 		SAY("flows[%u].sport_count: %u ports from %u on are more than there are", f, flow->sport_count,
 			flow->sport_first);
@@ -151,8 +155,10 @@ static void check_faults(struct config_reader *reader, const struct rg_flow_conf
 		if (fault->kind == RG_FAULT_LOSS && all)
 			config_error(reader, &fault->at, "flows[%u].faults[%u]: all packets lost is no flow", f, i);
 		if (fault->kind == RG_FAULT_BAD_OPCODE &&
-			(fault->amount > UINT8_MAX || wire_opinfo((uint8_t)fault->amount)->name != NULL) && fault->amount != 0)
-			config_error(reader, &fault->at, "flows[%u].faults[%u]: %u is no undefined opcode", f, i, fault->amount);
+			(fault->amount > UINT8_MAX || wire_opinfo((uint8_t)fault->amount)->name != NULL) &&
+				fault->amount != 0)
+			config_error(reader, &fault->at, "flows[%u].faults[%u]: %u is no undefined opcode", f, i,
+			fault->amount);
 	}
 }
 
@@ -183,7 +189,8 @@ static void check_replay(struct config_reader *reader, const struct rg_flow_conf
 		const struct rg_fault_config *fault = &flow->faults[i];
 
 		if (fault->kind != RG_FAULT_LOSS && fault->kind != RG_FAULT_REPEAT && fault->kind != RG_FAULT_TRUNCATE)
-			config_error(reader, &fault->at, "flows[%u].faults[%u]: with pcap only loss, repeat and truncate can be", f,
+			config_error(reader, &fault->at,
+				"flows[%u].faults[%u]: with pcap only loss, repeat and truncate can be", f,
 				i);
 	}
 	if (access(flow->pcap, R_OK) != 0)

@@ -46,7 +46,8 @@ static int take_memory(struct rg_flow *flow)
 int rg_flow_init(struct rg_flow *flow, const struct rg_flow_config *config, uint32_t index, uint64_t seed,
 	const uint8_t smac[6], const uint8_t dmac[6], char *msg, uint32_t n)
 {
-	*flow = (struct rg_flow){.config = config, .index = index, .room = RG_FRAME_BYTES, .random = rg_mix(rg_mix(seed) + index)};
+	*flow = (struct rg_flow){.config = config, .index = index, .room = RG_FRAME_BYTES};
+	flow->random = rg_mix(rg_mix(seed) + index);
 	memcpy(flow->smac, has_mac(config->smac) ? config->smac : smac, sizeof(flow->smac));
 	memcpy(flow->dmac, has_mac(config->dmac) ? config->dmac : dmac, sizeof(flow->dmac));
 	if (take_memory(flow) != 0) {
@@ -233,10 +234,10 @@ static void count_faults(struct rg_flow *flow)
 /* The PSN of a packet that takes n of them, and how the queue pair goes on. */
 static uint32_t take_psn(struct rg_flow *flow, struct rg_qp *qp, uint32_t n)
 {
-	uint32_t psn;
+	uint32_t gap = flow->amount[RG_FAULT_PSN_GAP], psn;
 
 	if (FIRED(PSN_GAP))
-		qp->psn = base_psn_add(qp->psn, flow->amount[RG_FAULT_PSN_GAP] != 0 ? flow->amount[RG_FAULT_PSN_GAP] : 1);
+		qp->psn = base_psn_add(qp->psn, gap != 0 ? gap : 1);
 	psn = qp->psn;
 	if (FIRED(PSN_JUMP))
 		return psn ^ FAR_PSN;

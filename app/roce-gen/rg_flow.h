@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One flow: makes its frames one after the other, headers, payload and ICRC, and what is to be wrong with them. It knows
- * no clock and no port: the same configuration, seed and times give the same bytes.
+ * One flow: makes its frames one after the other, headers, payload and ICRC, and what is to be wrong with them. It
+ * knows no clock and no port: the same configuration, seed and times give the same bytes.
  */
 #ifndef RG_FLOW_H
 #define RG_FLOW_H
@@ -54,7 +54,8 @@ void rg_flow_fini(struct rg_flow *flow);
 
 /* Whether its count is reached, or its file at the end. */
 bool rg_flow_done(const struct rg_flow *flow);
-/* Makes the next frame in RG_FRAME_BYTES of frame, or as much as the port's MTU and flow->room need; now_ns goes into its payload. Its length; 0: lost on purpose. */
+/* Makes the next frame in RG_FRAME_BYTES of frame, or as much as the port's MTU and flow->room need; now_ns goes into
+ * its payload. Its length; 0: lost on purpose. */
 uint32_t rg_flow_next(struct rg_flow *flow, uint64_t now_ns, uint8_t *frame);
 
 /* The address of a flow's queue pair: a host of the network, in turn. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define RG_HIST_STEPS   32u  /* of a doubling; a power of two */
-#define RG_HIST_BUCKETS (RG_HIST_STEPS * 37u) /* up to 2^41 ns, more than half an hour; what is longer is in the last one */
+#define RG_HIST_BUCKETS (RG_HIST_STEPS * 37u) /* up to 2^41 ns, over half an hour; what is longer is in the last one */
 
 struct rg_hist {
 	uint64_t n, sum, min, max;

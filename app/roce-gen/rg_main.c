@@ -34,8 +34,8 @@ static const char usage[] =
 	"usage: roce-gen FILE [--role tx|rx|both] [--json] [--results FILE]\n"
 	"       roce-gen --check FILE              say what is wrong in FILE and end\n"
 	"       roce-gen --print-help [--markdown] the keys of FILE\n"
-	"Sends and receives RoCE v2 on DPDK ports. \"roce-gen: ready\" on standard error says that it begins; SIGINT and\n"
-	"SIGTERM end it. Results go to standard output, or with --results to a file; as text, with --json as JSON.\n"
+	"Sends and receives RoCE v2 on DPDK ports. \"roce-gen: ready\" on standard error says that it begins; SIGINT\n"
+	"and SIGTERM end it. Results go to standard output, or with --results to a file; as text, with --json as JSON.\n"
 	"\n"
 	"  --role     another role than the file's\n"
 	"\n"
@@ -145,7 +145,8 @@ static enum status serve(struct app *app, const struct options *o)
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{"check", no_argument, NULL, 'k'}, {"role", required_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'},
+		{"check", no_argument, NULL, 'k'}, {"role", required_argument, NULL, 'r'},
+		{"json", no_argument, NULL, 'j'},
 		{"results", required_argument, NULL, 'o'}, {"print-help", no_argument, NULL, 'p'},
 		{"markdown", no_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flow may send, by name: an opcode of the table of lib/wire, a message that is cut into packets, or PFC frames. */
+/* What a flow may send, by name: an opcode of lib/wire's table, a message that is cut into packets, or PFC frames. */
 #ifndef RG_OP_H
 #define RG_OP_H
 

@@ -24,7 +24,13 @@ struct rg_pace {
 static inline void rg_pace_init(struct rg_pace *pace, uint32_t mbps, uint32_t pps, uint32_t burst, uint64_t start_ps,
 	uint64_t catch_up_ps)
 {
-	*pace = (struct rg_pace){.mbps = mbps, .pps = pps, .burst = burst, .next_ps = start_ps, .catch_up_ps = catch_up_ps};
+	*pace = (struct rg_pace){
+		.mbps = mbps,
+		.pps = pps,
+		.burst = burst,
+		.next_ps = start_ps,
+		.catch_up_ps = catch_up_ps,
+	};
 }
 
 /* Whether a packet may go now. */

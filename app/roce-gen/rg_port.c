@@ -96,7 +96,8 @@ void rg_port_answer(struct rg_port *port, struct rte_mempool *pool, const uint8_
 		return;
 	m = rg_port_room(port, pool);
 	if (m != NULL)
-		rg_port_put(port, m, answer(port, &msg, pkt, frame, n, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m)));
+		rg_port_put(port, m, answer(port, &msg, pkt, frame, n, rte_pktmbuf_mtod(m, uint8_t *),
+			rte_pktmbuf_tailroom(m)));
 }
 
 void rg_port_announce(struct rg_port *port, struct rte_mempool *pool)

@@ -46,17 +46,17 @@ static int open_file(struct rg_replay *r, char *msg, uint32_t n)
 
 	r->pcap = pcap_open_offline_with_tstamp_precision(r->path, PCAP_TSTAMP_PRECISION_NANO, err);
 	if (r->pcap == NULL) {
-		snprintf(msg, n, "%s", err);
+		snprintf(msg, n, "%s: %s", r->path, err);
 		return -EINVAL;
 	}
 	if (pcap_datalink(r->pcap) != DLT_EN10MB) {
-		snprintf(msg, n, "its frames are not Ethernet's");
+		snprintf(msg, n, "%s: its frames are not Ethernet's", r->path);
 		return -EINVAL;
 	}
 	step(r);
 	if (r->next != NULL && !r->broken)
 		return 0;
-	snprintf(msg, n, "there is no frame in it");
+	snprintf(msg, n, "%s: there is no frame in it", r->path);
 	return -ENODATA;
 }
 

@@ -56,7 +56,8 @@ static int make_pool(struct rg_run *run)
 		n += port->tx_descriptors;
 		run->room = RTE_MAX(run->room, port->mtu + ETH_OVERHEAD);
 	}
-	run->pool = rte_pktmbuf_pool_create("tx", n, POOL_CACHE, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + run->room), SOCKET_ID_ANY);
+	run->pool = rte_pktmbuf_pool_create("tx", n, POOL_CACHE, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + run->room),
+		SOCKET_ID_ANY);
 	if (run->pool != NULL)
 		return 0;
 	log_line(LOG_ERR, "no memory for %u buffers to send (less tx_mbufs, or more with -m in eal.args): %s", n,
@@ -69,12 +70,13 @@ static int start_flow(struct rg_run *run, uint32_t f)
 	const struct rg_flow_config *config = &run->config->flows[f];
 	uint32_t p = config->port_index, q = run->config->n_ports == 2 ? 1 - p : p;
 	char msg[256];
-	int rc = rg_flow_init(&run->flows[f], config, f, run->config->seed, run->ports[p].port.mac, run->ports[q].port.mac,
+	int rc = rg_flow_init(&run->flows[f], config, f, run->config->seed, run->ports[p].port.mac,
+		run->ports[q].port.mac,
 		msg, sizeof(msg));
 
 	run->flows[f].room = run->room;
 	if (rc != 0)
-		log_line(LOG_ERR, "flow \"%s\": %s%s%s", config->name, config->pcap, config->pcap[0] != '\0' ? ": " : "", msg);
+		log_line(LOG_ERR, "flow \"%s\": %s", config->name, msg);
 	return rc;
 }
 
@@ -306,7 +308,7 @@ static bool receive(struct rg_run *run, uint32_t p)
 
 static void sleep_now(struct rg_run *run)
 {
-	uint64_t max_ns = (uint64_t)run->config->idle_sleep_us * 1000, ns = run->sleep_ns < max_ns ? run->sleep_ns : max_ns;
+	uint64_t max_ns = (uint64_t)run->config->idle_sleep_us * 1000, ns = RTE_MIN(run->sleep_ns, max_ns);
 	struct pollfd fd = {.fd = run->signal_fd, .events = POLLIN};
 	struct timespec ts = {.tv_nsec = (long)ns};
 
@@ -355,7 +357,8 @@ void rg_run(struct rg_run *run)
 	for (uint32_t f = 0; f < run->n_flows; f++) {
 		const struct rg_flow_config *config = run->flows[f].config;
 
-		rg_pace_init(&run->paces[f], config->rate_mbps, config->rate_pps, config->burst, config->start_ms * MS_NS * 1000,
+		rg_pace_init(&run->paces[f], config->rate_mbps, config->rate_pps, config->burst,
+			config->start_ms * MS_NS * 1000,
 			(uint64_t)run->config->catch_up_us * US_PS);
 	}
 	while (run->end == RG_GOES_ON) {

@@ -49,7 +49,8 @@ static bool in_network(const struct config_prefix *network, const struct wire_ad
 	return wire_addr_same_network(&network->addr, addr, wire_addr_prefix(&network->addr, network->len));
 }
 
-static uint32_t flow_of(const struct rg_sink *sink, const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn)
+static uint32_t flow_of(const struct rg_sink *sink, const struct wire_addr *src, const struct wire_addr *dst,
+	uint32_t dqpn)
 {
 	for (uint32_t f = 0; f < sink->n_flows; f++) {
 		const struct rg_flow_config *config = sink->flows[f].config;
@@ -89,7 +90,8 @@ static struct rg_stream *find(struct rg_sink *sink, const struct wire_addr *src,
 	if (!make || sink->n_streams == sink->max_streams)
 		return NULL;
 	sink->n_streams++;
-	*stream = (struct rg_stream){.used = true, .flow = flow_of(sink, src, dst, dqpn), .dqpn = dqpn, .src = *src, .dst = *dst};
+	*stream = (struct rg_stream){.used = true, .dqpn = dqpn, .src = *src, .dst = *dst};
+	stream->flow = flow_of(sink, src, dst, dqpn);
 	return stream;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What came, by flow: which packets are missing, late or twice, how long they took, what was wrong with them. A stream is
- * what goes to one queue pair; streams belong to the flow of the configuration that they match, others to no flow. It
+ * What came, by flow: which packets are missing, late or twice, how long they took, what was wrong with them. A stream
+ * is what goes to one queue pair; streams belong to the flow of the configuration that they match, others to no flow. It
  * knows no clock and no port, and takes its memory at the start.
  */
 #ifndef RG_SINK_H

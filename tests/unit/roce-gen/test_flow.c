@@ -22,7 +22,8 @@ static void begin(const char *keys)
 	char msg[256] = "";
 
 	rg_flow_fini(&flow);
-	assert_int_equal(rg_flow_init(&flow, rg_try_flow(keys, &config), 0, config.seed, mac, mac, msg, sizeof(msg)), 0);
+	assert_int_equal(rg_flow_init(&flow, rg_try_flow(keys, &config), 0, config.seed, mac, mac, msg, sizeof(msg)),
+		0);
 }
 
 /* The next frame, which is a right one. */
@@ -46,7 +47,8 @@ static void test_all_opcodes(void **state)
 	(void)state;
 	for (unsigned code = 0; code <= UINT8_MAX; code++) {
 		for (size_t a = 0; wire_opinfo((uint8_t)code)->name != NULL && a < 3; a++) {
-			snprintf(keys, sizeof(keys), "%s opcodes = [ \"%s\" ]; sizes = ( { bytes = 0; to = 1024; } );", addrs[a],
+			snprintf(keys, sizeof(keys), "%s opcodes = [ \"%s\" ]; sizes = ( { bytes = 0; to = 1024; } );",
+				addrs[a],
 				wire_opinfo((uint8_t)code)->name);
 			begin(keys);
 			for (int i = 0; i < 20; i++) {

@@ -97,7 +97,7 @@ static void test_bad_files(void **state)
 	(void)state;
 	make(101, gaps, 4, 0);
 	assert_int_not_equal(rg_replay_open(&r, path, false, msg, sizeof(msg)), 0);
-	assert_string_equal(msg, "its frames are not Ethernet's");
+	assert_non_null(strstr(msg, ": its frames are not Ethernet's"));
 	make(1, gaps, 0, 0);
 	assert_int_not_equal(rg_replay_open(&r, path, false, msg, sizeof(msg)), 0);
 	assert_int_not_equal(rg_replay_open(&r, "/dev/null", false, msg, sizeof(msg)), 0);
