@@ -50,9 +50,23 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_CONTROLLER] = "a name in quotes",
 		[CONFIG_PFC_MODE] = "a name in quotes",
 		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",
+		[CONFIG_CHOICE] = "a name in quotes",
 	};
 
 	return names[type];
+}
+
+/* "this|that" as "this, that": a bar ends a column of markdown. */
+static void print_choices(const char *names, char *out, size_t n)
+{
+	size_t used = 0;
+
+	for (const char *c = names; *c != '\0' && used + 3 < n; c++) {
+		if (*c == '|')
+			out[used++] = ',';
+		out[used++] = *c == '|' ? ' ' : *c;
+	}
+	out[used] = '\0';
 }
 
 static void print_range(const struct config_key *key, char *out, size_t n)
@@ -64,21 +78,24 @@ static void print_range(const struct config_key *key, char *out, size_t n)
 		key->type == CONFIG_PEERS_OF)
 		snprintf(out, n, "%llu..%llu entries", (unsigned long long)key->min,
 			(unsigned long long)key->max);
+	else if (key->type == CONFIG_CHOICE)
+		print_choices(key->unit, out, n);
 }
 
 static void print_key(FILE *out, const struct config_key *key, bool markdown)
 {
 	const char *dflt = key->dflt == NULL ? "required" : key->dflt;
-	char range[64];
+	const char *unit = key->type == CONFIG_CHOICE ? "" : key->unit;
+	char range[160];
 
 	print_range(key, range, sizeof(range));
 	if (markdown) {
 		fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", key->path, config_type_name(key->type), range,
-			dflt, key->unit, key->help);
+			dflt, unit, key->help);
 		return;
 	}
 	fprintf(out, "%s\n    %s%s%s%s%s", key->path, config_type_name(key->type), range[0] != '\0' ? ", " : "",
-		range, key->unit[0] != '\0' ? " " : "", key->unit);
+		range, unit[0] != '\0' ? " " : "", unit);
 	if (key->dflt == NULL)
 		fprintf(out, "; required");
 	else if (key->dflt[0] != '\0')

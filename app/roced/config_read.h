@@ -46,6 +46,7 @@ enum config_type {
 	CONFIG_CONTROLLER, /* "window" or name of an enum cc_kind */
 	CONFIG_PFC_MODE,  /* name of an enum config_pfc_mode */
 	CONFIG_BITS,      /* [ 3, 26 ]: a set of numbers, each a bit of an uint64_t */
+	CONFIG_CHOICE,    /* one of the names in `unit`, "this|that"; an uint32_t, its place there from 0 on */
 };
 
 /* One key. Numbers of a list or an array are bounded by min..max, as values of a number are. */
@@ -57,7 +58,7 @@ struct config_key {
 	uint32_t count_off;     /* lists and arrays: where their uint32_t count is */
 	uint64_t min, max;
 	const char *dflt;       /* as text; NULL: must be given */
-	const char *unit;
+	const char *unit;       /* or the names of a CONFIG_CHOICE */
 	const char *help;
 };
 

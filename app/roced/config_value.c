@@ -269,6 +269,21 @@ static const char *parse_gid(const char *text, struct config_group *out)
 	return NULL;
 }
 
+static const char *parse_choice(const struct config_key *key, const char *text, uint32_t *out)
+{
+	size_t n = strlen(text);
+	uint32_t place = 0;
+
+	for (const char *name = key->unit;; name += 1 + strcspn(name, "|"), place++) {
+		if (strcspn(name, "|") == n && n != 0 && memcmp(name, text, n) == 0) {
+			*out = place;
+			return NULL;
+		}
+		if (strchr(name, '|') == NULL)
+			return key->unit;
+	}
+}
+
 static const char *parse_text(const struct config_key *key, const char *text, char *dst)
 {
 	if (key->type == CONFIG_TEXT && key->min > 0 && text[0] == '\0')
@@ -310,6 +325,8 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_gid(text, dst);
 	case CONFIG_MODE:
 		return parse_mode(text, dst);
+	case CONFIG_CHOICE:
+		return parse_choice(key, text, dst);
 	case CONFIG_GROUP_OF:
 	case CONFIG_LIST_OF:
 	case CONFIG_PEERS_OF:
