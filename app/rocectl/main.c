@@ -15,6 +15,7 @@ static const struct command {
 } commands[] = {
 	{"decode", NULL, "[--json] FILE", "print the packets of a capture file", rocectl_decode},
 	{"paths", NULL, "[--watch] [QPN...]", "print what queue pairs know of their paths", rocectl_paths},
+	{"xdp", NULL, "", "print which frames went to AF_XDP ports, and which to the kernel", rocectl_xdp},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocectl paths: queue pairs that may use several paths, and what they know of them. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -208,7 +207,6 @@ static int show(int fd, const struct opts *opts)
 int rocectl_paths(int argc, char **argv)
 {
 	struct opts opts = {0};
-	char found[TELEMETRY_PATH_BYTES];
 	int fd, rc;
 
 	if (parse_args(argc, argv, &opts) != 0) {
@@ -219,16 +217,9 @@ int rocectl_paths(int argc, char **argv)
 		fputs(usage, stdout);
 		return ROCECTL_OK;
 	}
-	rc = opts.socket != NULL ? 0 : telemetry_find(found);
-	if (rc == -ENOENT)
-		fputs("rocectl: no roced serves telemetry here; set control.telemetry = true\n", stderr);
-	if (rc != 0)
+	fd = telemetry_connect(opts.socket);
+	if (fd < 0)
 		return ROCECTL_UNUSABLE;
-	fd = telemetry_open(opts.socket != NULL ? opts.socket : found);
-	if (fd < 0) {
-		fprintf(stderr, "rocectl: %s: %s\n", opts.socket != NULL ? opts.socket : found, strerror(-fd));
-		return ROCECTL_UNUSABLE;
-	}
 	while ((rc = show(fd, &opts)) == 0 && opts.watch)
 		sleep(1);
 	close(fd);

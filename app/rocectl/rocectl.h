@@ -14,5 +14,6 @@ enum rocectl_exit {
 
 int rocectl_decode(int argc, char **argv);
 int rocectl_paths(int argc, char **argv);
+int rocectl_xdp(int argc, char **argv);
 
 #endif

@@ -91,6 +91,23 @@ int telemetry_find(char path[TELEMETRY_PATH_BYTES])
 	return n == 1 ? 0 : n == 0 ? -ENOENT : -EEXIST;
 }
 
+int telemetry_connect(const char *path)
+{
+	char found[TELEMETRY_PATH_BYTES];
+	int rc = path != NULL ? 0 : telemetry_find(found);
+
+	if (rc == -ENOENT)
+		fputs("rocectl: no roced serves telemetry here; set control.telemetry = true\n", stderr);
+	if (rc != 0)
+		return rc;
+	if (path == NULL)
+		path = found;
+	rc = telemetry_open(path);
+	if (rc < 0)
+		fprintf(stderr, "rocectl: %s: %s\n", path, strerror(-rc));
+	return rc;
+}
+
 /* ---- JSON ---- */
 
 const char *telemetry_member(const char *at, const char *end, const char *name)
@@ -121,6 +138,21 @@ void telemetry_text(const char *at, const char *end, const char *name, char *out
 			out[i++] = *c;
 	}
 	out[i] = '\0';
+}
+
+void telemetry_text_at(const char *at, const char *end, const char *name, size_t i, char *out, size_t n)
+{
+	const char *c = telemetry_member(at, end, name);
+	size_t used = 0;
+
+	/* names have no quotes in them */
+	for (size_t quotes = 0; c != NULL && c < end && *c != ']' && quotes < 2 * i + 2; c++) {
+		if (*c == '"')
+			quotes++;
+		else if (quotes == 2 * i + 1 && used + 1 < n)
+			out[used++] = *c;
+	}
+	out[used] = '\0';
 }
 
 size_t telemetry_numbers(const char *at, const char *end, const char *name, uint64_t *out, size_t n)

@@ -14,6 +14,9 @@ int telemetry_open(const char *path);
 /* The one socket below the runtime directories of DPDK that a roced answers on. 0; -ENOENT: there is none,
  * -EEXIST: there are several, all of which were named on standard error. */
 int telemetry_find(char path[TELEMETRY_PATH_BYTES]);
+/* Connects to that socket, or to the one that is found when path is NULL. A descriptor or a negative errno, told on standard
+ * error. */
+int telemetry_connect(const char *path);
 /* Asks; the answer is a text. 0 or a negative errno. */
 int telemetry_ask(int fd, const char *question, char answer[TELEMETRY_ANSWER_BYTES]);
 
@@ -23,6 +26,8 @@ const char *telemetry_member(const char *at, const char *end, const char *name);
 uint64_t telemetry_number(const char *at, const char *end, const char *name);
 /* A text there, cut to n bytes. */
 void telemetry_text(const char *at, const char *end, const char *name, char *out, size_t n);
+/* The same of text i of the array there. */
+void telemetry_text_at(const char *at, const char *end, const char *name, size_t i, char *out, size_t n);
 /* Up to n numbers of the array there; how many. */
 size_t telemetry_numbers(const char *at, const char *end, const char *name, uint64_t *out, size_t n);
 

@@ -70,6 +70,10 @@ static int probe(struct port *port)
 		full_pci_name(device, name, sizeof(name));
 	} else {
 		rc = check_iface(port);
+		if (rc == 0 && port->memif == NULL) {
+			rc = port_xdp_open(port, other, sizeof(other));
+			device = other;
+		}
 		if (rc != 0)
 			return rc;
 		rc = rte_dev_probe(device);
@@ -195,6 +199,7 @@ int port_open(struct port *port)
 	struct rte_ether_addr mac;
 	int rc;
 
+	port->xdp_fd = -1;
 	rc = probe(port);
 	if (rc != 0)
 		return rc;
@@ -209,6 +214,8 @@ int port_open(struct port *port)
 		rc = configure(port, &info);
 	if (rc == 0)
 		rc = setup_queues(port, &info);
+	if (rc == 0)
+		rc = port_xdp_take(port);
 	if (rc == 0)
 		rc = port_pfc_set(port, port->n_tx_queues);
 	if (rc != 0)
@@ -335,6 +342,7 @@ void port_close(struct port *port)
 	if (port->started)
 		(void)rte_eth_dev_stop(port->id);
 	port->started = false;
+	port_xdp_release(port);
 	if (port->opened)
 		(void)rte_eth_dev_close(port->id);
 	port->opened = false;

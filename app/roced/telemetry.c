@@ -14,13 +14,14 @@
 
 #include "log.h"
 #include "telemetry_ports.h"
+#include "telemetry_xdp.h"
 #include "worker.h"
 
 #define MAX_QPS      48   /* queue pairs of one answer: DPDK's answers have at most 16 KiB */
 #define MAX_COUNTERS 128
 #define WAIT_S       1
 
-enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS, ASK_PORTS };
+enum question { ASK_LIST, ASK_ONE, ASK_COUNTERS, ASK_PORTS, ASK_XDP };
 
 struct named {
 	const char *name;
@@ -40,6 +41,8 @@ static struct {
 	struct vd_qp_paths qps[MAX_QPS];
 	struct named counters[MAX_COUNTERS];
 	struct told_port ports[CONFIG_MAX_PORTS];
+	uint32_t n_xdp;
+	struct told_xdp xdp[CONFIG_MAX_PORTS];
 } box = {.asking = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- main thread ---- */
@@ -143,6 +146,8 @@ void telemetry_serve(struct roced *roced)
 			find_counters(roced);
 		else if (box.question == ASK_PORTS)
 			box.n_ports = telemetry_fill_ports(roced, box.ports);
+		else if (box.question == ASK_XDP)
+			box.n_xdp = telemetry_fill_xdp(roced, box.xdp);
 		else
 			find_paths(roced);
 		box.done = true;
@@ -377,6 +382,20 @@ static int on_ports(const char *cmd, const char *params, struct rte_tel_data *in
 	return rc;
 }
 
+static int on_xdp(const char *cmd, const char *params, struct rte_tel_data *info)
+{
+	int rc = ask(ASK_XDP, 0);
+
+	(void)cmd;
+	(void)params;
+	if (rc == 0) {
+		rte_tel_data_start_dict(info);
+		rc = telemetry_put_xdp(info, box.xdp, box.n_xdp);
+	}
+	give_back();
+	return rc;
+}
+
 /* ---- start and stop ---- */
 
 int telemetry_start(struct roced *roced)
@@ -397,6 +416,8 @@ int telemetry_start(struct roced *roced)
 	if (rc == 0)
 		rc = rte_telemetry_register_cmd("/roced/ports", on_ports,
 			"Ports and who sees to their pauses; with a port's name: pauses by priority");
+	if (rc == 0)
+		rc = rte_telemetry_register_cmd("/roced/xdp", on_xdp, "Frames that XDP programs of ports saw, by kind");
 	if (rc != 0)
 		log_line(LOG_ERR, "telemetry: %s", strerror(-rc));
 	return rc;
