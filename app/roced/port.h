@@ -52,7 +52,6 @@ struct port {
 	struct port_owner *owner;
 	struct net_memif_port *memif; /* NULL: a port of another kind */
 	struct xdp_roce *xdp;      /* NULL: a port of another kind, or its program is not ours */
-	int xdp_fd;                /* until it is taken: the program's file, -1: none */
 	atomic_bool off;           /* memif: nobody receives or sends; its memory may go after owner->quiet() */
 	uint8_t mac[6];
 	char netdev[CONFIG_NAME_BYTES];
@@ -97,8 +96,9 @@ int port_memif_open(struct port *port, char *device, size_t n);
 void port_memif_dial(struct port *port);
 
 /* ---- port_xdp.c ---- */
-/* Before the device is made: its XDP program, and the text to make it with in n bytes of device. Logs why not. */
-int port_xdp_open(struct port *port, char *device, size_t n);
+/* Before the device is made: the text to make it with in n bytes of device, and if it is to have a program of ours the
+ * program's file, which the caller closes when the device's queues are set up. Logs why not. */
+int port_xdp_open(const struct port *port, char *device, size_t n, int *program_fd);
 /* When the driver has attached the program. Logs why not. */
 int port_xdp_take(struct port *port);
 /* Before the device is closed. */

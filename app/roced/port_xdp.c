@@ -4,7 +4,6 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "log.h"
 #include "net_driver.h"
@@ -26,21 +25,23 @@ static unsigned int ifindex_of(const struct port *port)
 
 static int tell(const struct port *port, int rc, const char *name)
 {
-	const char *owner = rc == -EBUSY ? ", of a process that lives" : "";
+	const char *who = port->config->name;
 
-	if (rc == -EEXIST || rc == -EBUSY)
+	if (rc == -EBUSY)
+		log_line(LOG_ERR, "port \"%s\": the interface has the XDP program \"%s\" of a process that lives", who, name);
+	else if (rc == -EEXIST)
 		log_line(LOG_ERR,
-			"port \"%s\": the interface has an XDP program, \"%s\"%s; \"ip link set dev NAME xdp off\" takes one away "
-			"that was left", port->config->name, name, owner);
+			"port \"%s\": the interface has the XDP program \"%s\" of somebody else; if nobody needs it any more: "
+			"\"ip link set dev INTERFACE xdp off\"", who, name);
 	else
-		log_line(LOG_ERR, "port \"%s\": its XDP program: %s%s", port->config->name, strerror(-rc),
+		log_line(LOG_ERR, "port \"%s\": its XDP program: %s%s", who, strerror(-rc),
 			rc == -EPERM ? " (needs CAP_SYS_ADMIN)" : "");
 	return rc;
 }
 
-int port_xdp_open(struct port *port, char *device, size_t n)
+int port_xdp_open(const struct port *port, char *device, size_t n, int *program_fd)
 {
-	char path[XDP_ROCE_PATH_BYTES], name[XDP_ROCE_NAME_BYTES];
+	char path[XDP_ROCE_PATH_BYTES], name[XDP_ROCE_NAME_BYTES] = "";
 	int rc;
 
 	snprintf(device, n, "%s", port->config->device);
@@ -55,9 +56,9 @@ int port_xdp_open(struct port *port, char *device, size_t n)
 	rc = xdp_roce_clear(ifindex_of(port), name);
 	if (rc != 0)
 		return tell(port, rc, name);
-	port->xdp_fd = xdp_roce_file(path);
-	if (port->xdp_fd < 0)
-		return tell(port, port->xdp_fd, "");
+	*program_fd = xdp_roce_file(path);
+	if (*program_fd < 0)
+		return tell(port, *program_fd, "");
 	snprintf(device, n, "%s,xdp_prog=%s", port->config->device, path);
 	return 0;
 }
@@ -67,10 +68,8 @@ int port_xdp_take(struct port *port)
 	struct xdp_roce_settings settings = port->owner->xdp;
 	int rc;
 
-	if (port->xdp_fd < 0)
+	if (!wants_program(port) || !xdp_roce_built())
 		return 0;
-	close(port->xdp_fd);
-	port->xdp_fd = -1;
 	settings.all = port->config->xdp.mode == CONFIG_XDP_ALL;
 	rc = xdp_roce_take(ifindex_of(port), &settings, &port->xdp);
 	return rc != 0 ? tell(port, rc, "") : 0;
@@ -80,9 +79,6 @@ void port_xdp_release(struct port *port)
 {
 	xdp_roce_release(port->xdp);
 	port->xdp = NULL;
-	if (port->xdp_fd >= 0)
-		close(port->xdp_fd);
-	port->xdp_fd = -1;
 }
 
 const char *port_xdp_name(const struct port *port)
