@@ -43,6 +43,14 @@ struct config_worker {
 /* Who follows and sends pauses: see port_pfc.h. */
 enum config_pfc_mode { CONFIG_PFC_AUTO, CONFIG_PFC_SOFTWARE, CONFIG_PFC_HARDWARE };
 
+/* Which frames of an interface with AF_XDP sockets come here: docs/af_xdp.md. */
+enum config_xdp_mode { CONFIG_XDP_ALL, CONFIG_XDP_ROCE };
+
+struct config_xdp {
+	bool given;
+	enum config_xdp_mode mode;         /* of another device: no matter */
+};
+
 struct config_port {
 	struct config_at at;
 	char name[CONFIG_NAME_BYTES];
@@ -58,6 +66,7 @@ struct config_port {
 	uint32_t pfc_buffer_kbytes, pfc_headroom_kbytes; /* 0: computed */
 	uint32_t cable_m, pfc_response_us;
 	enum config_pfc_mode pfc_mode;
+	struct config_xdp xdp;
 	uint32_t n_rx_queues;              /* from the workers' rx lists */
 };
 

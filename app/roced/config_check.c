@@ -419,6 +419,7 @@ void config_check(struct config_reader *reader)
 	check_protected_peers(reader); /* first: it takes of the MTU of devices */
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
+	config_check_xdp(reader);
 	check_peers(reader);
 	check_merge(reader);
 	check_protection(reader);

@@ -49,6 +49,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_SUITE] = "an array of names",
 		[CONFIG_CONTROLLER] = "a name in quotes",
 		[CONFIG_PFC_MODE] = "a name in quotes",
+		[CONFIG_XDP] = "a name in quotes",
 		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",
 		[CONFIG_CHOICE] = "a name in quotes",
 	};

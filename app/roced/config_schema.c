@@ -79,6 +79,8 @@ const struct config_key config_keys[] = {
 	{"ports[].cable_m", CONFIG_UINT, F(config_port, cable_m), 0, 100000, "100", "m", "to the neighbour, 5 ns each"},
 	{"ports[].pfc_response_us", CONFIG_UINT, F(config_port, pfc_response_us), 0, 100000, "100", "us",
 		"until a full queue is noticed here and a pause is obeyed there"},
+	{"ports[].xdp", CONFIG_XDP, F(config_port, xdp), 0, 0, "", "",
+		"net_af_xdp: roce: the kernel keeps all frames but RoCE's; all: it gets none; default: roce; see af_xdp.md"},
 
 	{"devices", CONFIG_LIST_OF, L(config, devices, n_devices), 1, VD_MAX_DEVICES, NULL, "",
 		"RDMA devices: one set of addresses on one port"},

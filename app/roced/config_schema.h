@@ -10,7 +10,8 @@ extern const size_t config_n_keys;
 
 /* Checks what no single key shows: references, uniqueness, sizes that belong together. */
 void config_check(struct config_reader *reader);
-/* The part of it that is about channels. */
+/* The parts of it that are about XDP programs, whose defaults it sets, and about channels. */
+void config_check_xdp(struct config_reader *reader);
 void config_check_channels(struct config_reader *reader);
 
 #endif

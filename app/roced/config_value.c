@@ -170,6 +170,16 @@ static const char *parse_pfc_mode(const char *text, enum config_pfc_mode *out)
 	return "one of auto, software and hardware";
 }
 
+static const char *parse_xdp(const char *text, struct config_xdp *out)
+{
+	bool roce = strcmp(text, "roce") == 0;
+
+	if (!roce && strcmp(text, "all") != 0)
+		return "one of roce and all";
+	*out = (struct config_xdp){true, roce ? CONFIG_XDP_ROCE : CONFIG_XDP_ALL};
+	return NULL;
+}
+
 static const char *parse_policy(const char *text, enum config_policy *out)
 {
 	static const char *const names[] = {"off", "optional", "required"};
@@ -317,6 +327,8 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_controller(text, dst);
 	case CONFIG_PFC_MODE:
 		return parse_pfc_mode(text, dst);
+	case CONFIG_XDP:
+		return parse_xdp(text, dst);
 	case CONFIG_MAC:
 		return parse_mac(text, dst);
 	case CONFIG_CPUS:

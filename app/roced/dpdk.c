@@ -3,6 +3,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
 
+#include "crypt_msg.h"
 #include "eal.h"
 #include "log.h"
 #include "roced.h"
@@ -57,6 +58,16 @@ static void follow(struct port *port)
 	main_loop_follow_link(port->roced, port);
 }
 
+/* Packets of protection are ours only if it is used, and without it somebody else's. */
+static void set_xdp(const struct config *config, struct xdp_roce_settings *settings)
+{
+	if (config->protection.n_peers == 0)
+		return;
+	settings->protected_port = (uint16_t)config->protection.port;
+	settings->n_protected_ports = CRYPT_MSG_LANES;
+	settings->keys_port = (uint16_t)config->protection.control_port;
+}
+
 static int open_port(struct roced *roced, uint32_t index)
 {
 	struct port *port = &roced->ports[index];
@@ -88,6 +99,7 @@ int dpdk_start_ports(struct roced *roced)
 	roced->port_owner.run_path = roced->config.control.socket;
 	roced->port_owner.quiet = quiet;
 	roced->port_owner.follow = follow;
+	set_xdp(&roced->config, &roced->port_owner.xdp);
 	roced->n_ports = roced->config.n_ports;
 	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
 		rc = open_port(roced, p);

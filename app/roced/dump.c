@@ -113,6 +113,19 @@ static void dump_port(const struct port *port)
 		port->config->name, n.entries, n.tx_requests, n.rx_used, n.failures);
 }
 
+static void dump_xdp(const struct port *port)
+{
+	uint64_t counts[XDP_ROCE_KINDS];
+
+	if (port->xdp == NULL || xdp_roce_counts(port->xdp, counts) != 0)
+		return;
+	for (uint32_t kind = 0; kind < XDP_ROCE_KINDS; kind++) {
+		if (counts[kind] != 0)
+			log_line(LOG_NOTICE, "port \"%s\": xdp %s: %s %" PRIu64, port->config->name, port_xdp_name(port),
+				xdp_roce_kind_name(kind), counts[kind]);
+	}
+}
+
 static void dump_paths(struct vd *vd)
 {
 	struct vd_qp_paths qp;
@@ -167,6 +180,8 @@ void dump_counters(const struct roced *roced)
 	dump_paths(roced->vd);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_port(&roced->ports[p]);
+	for (uint32_t p = 0; p < roced->n_ports; p++)
+		dump_xdp(&roced->ports[p]);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		dump_worker(roced->workers[w]);
 }

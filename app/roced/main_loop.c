@@ -137,7 +137,7 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			net_memif_serve(roced->port_owner.memif);
 		} else if (events[i].data.fd == telemetry_fd()) {
 			telemetry_serve(roced);
-		} else {
+		} else if (!punt_handle_copies(roced, events[i].data.fd)) {
 			vd_dispatch(roced->vd);
 		}
 	}
@@ -151,6 +151,17 @@ static int add_fd(const struct roced *roced, int fd)
 	return epoll_ctl(roced->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
+static int add_copies(const struct roced *roced)
+{
+	int rc = 0;
+
+	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++) {
+		if (roced->ports[p].xdp != NULL)
+			rc = add_fd(roced, xdp_roce_fd(roced->ports[p].xdp));
+	}
+	return rc;
+}
+
 void main_loop_run(struct roced *roced)
 {
 	struct epoll_event events[MAX_EVENTS];
@@ -159,7 +170,7 @@ void main_loop_run(struct roced *roced)
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
 		(roced->port_owner.memif != NULL && add_fd(roced, net_memif_fd(roced->port_owner.memif)) != 0) ||
-		(telemetry_fd() >= 0 && add_fd(roced, telemetry_fd()) != 0)) {
+		(telemetry_fd() >= 0 && add_fd(roced, telemetry_fd()) != 0) || add_copies(roced) != 0) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}

@@ -52,8 +52,8 @@ static int check_iface(const struct port *port)
 	return -ENODEV;
 }
 
-/* Virtual devices are made now; PCI devices were named to the EAL and exist already. */
-static int probe(struct port *port)
+/* Virtual devices are made now; PCI devices were named to the EAL and exist already. program_fd: see port_xdp_open(). */
+static int probe(struct port *port, int *program_fd)
 {
 	const char *device = port->config->device;
 	char name[CONFIG_TEXT_BYTES + 8], other[CONFIG_TEXT_BYTES + 128];
@@ -70,6 +70,10 @@ static int probe(struct port *port)
 		full_pci_name(device, name, sizeof(name));
 	} else {
 		rc = check_iface(port);
+		if (rc == 0 && port->memif == NULL) {
+			rc = port_xdp_open(port, other, sizeof(other), program_fd);
+			device = other;
+		}
 		if (rc != 0)
 			return rc;
 		rc = rte_dev_probe(device);
@@ -189,13 +193,13 @@ static int setup_queues(struct port *port, struct rte_eth_dev_info *info)
 	return 0;
 }
 
-int port_open(struct port *port)
+static int make(struct port *port, int *program_fd)
 {
 	struct rte_eth_dev_info info;
 	struct rte_ether_addr mac;
 	int rc;
 
-	rc = probe(port);
+	rc = probe(port, program_fd);
 	if (rc != 0)
 		return rc;
 	rc = rte_eth_dev_info_get(port->id, &info);
@@ -210,6 +214,8 @@ int port_open(struct port *port)
 	if (rc == 0)
 		rc = setup_queues(port, &info);
 	if (rc == 0)
+		rc = port_xdp_take(port);
+	if (rc == 0)
 		rc = port_pfc_set(port, port->n_tx_queues);
 	if (rc != 0)
 		return rc;
@@ -221,6 +227,16 @@ int port_open(struct port *port)
 	if (net_driver_find(port->config->device)->kernel_mac)
 		port->mac[5] ^= 1;
 	return 0;
+}
+
+int port_open(struct port *port)
+{
+	int program_fd = -1, rc = make(port, &program_fd);
+
+	/* the driver has read it, or never will */
+	if (program_fd >= 0)
+		close(program_fd);
+	return rc;
 }
 
 /* Frames for the devices' own link addresses and for multicast groups must come through. */
@@ -335,6 +351,7 @@ void port_close(struct port *port)
 	if (port->started)
 		(void)rte_eth_dev_stop(port->id);
 	port->started = false;
+	port_xdp_release(port);
 	if (port->opened)
 		(void)rte_eth_dev_close(port->id);
 	port->opened = false;

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "port_pfc.h"
 #include "vd.h"
+#include "xdp_roce.h"
 
 struct net_memif;
 struct net_memif_port;
@@ -26,6 +27,7 @@ struct port_owner {
 	/* The link may have changed: see port_poll_link(). */
 	void (*follow)(struct port *port);
 	struct net_memif *memif;   /* NULL: no such port. */
+	struct xdp_roce_settings xdp; /* of ports on AF_XDP; `all` is each port's own */
 };
 
 /* One of our addresses on a port. */
@@ -49,6 +51,7 @@ struct port {
 	bool up;
 	struct port_owner *owner;
 	struct net_memif_port *memif; /* NULL: a port of another kind */
+	struct xdp_roce *xdp;      /* NULL: a port of another kind, or its program is not ours */
 	atomic_bool off;           /* memif: nobody receives or sends; its memory may go after owner->quiet() */
 	uint8_t mac[6];
 	char netdev[CONFIG_NAME_BYTES];
@@ -91,5 +94,16 @@ bool port_poll_link(struct port *port);
 int port_memif_open(struct port *port, char *device, size_t n);
 /* A client's first look for its peer. */
 void port_memif_dial(struct port *port);
+
+/* ---- port_xdp.c ---- */
+/* Before the device is made: the text to make it with in n bytes of device, and if it is to have a program of ours the
+ * program's file, which the caller closes when the device's queues are set up. Logs why not. */
+int port_xdp_open(const struct port *port, char *device, size_t n, int *program_fd);
+/* When the driver has attached the program. Logs why not. */
+int port_xdp_take(struct port *port);
+/* Before the device is closed. */
+void port_xdp_release(struct port *port);
+/* "roce", "all" or "none": which frames its XDP program gives us. */
+const char *port_xdp_name(const struct port *port);
 
 #endif

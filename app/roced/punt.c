@@ -89,9 +89,28 @@ static bool answer_echo(struct roced *roced, struct port *port, struct rte_mbuf 
 	return true;
 }
 
+/* ARP and neighbour discovery; false: it is something else. */
+static bool handle_neighbour(struct roced *roced, struct port *port, const struct wire_nd_msg *msg)
+{
+	const struct port_addr *addr = port_find_addr(port, &msg->target, msg->has_vlan, msg->vlan_tci);
+
+	switch (msg->kind) {
+	case WIRE_ND_ARP_REQUEST:
+	case WIRE_ND_SOLICIT:
+		path_neigh_rx(port->neigh, msg, addr != NULL, clock_now_ns());
+		answer_who_has(roced, port, addr, msg);
+		return true;
+	case WIRE_ND_ARP_REPLY:
+	case WIRE_ND_ADVERT:
+		path_neigh_rx(port->neigh, msg, addr != NULL, clock_now_ns());
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool handle_host(struct roced *roced, struct port *port, struct rte_mbuf *m)
 {
-	const struct port_addr *addr;
 	struct wire_nd_msg msg;
 	enum base_drop reason = wire_nd_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, TP_PKT(m), &msg);
 
@@ -99,17 +118,9 @@ static bool handle_host(struct roced *roced, struct port *port, struct rte_mbuf 
 		drop(roced, reason);
 		return false;
 	}
-	addr = port_find_addr(port, &msg.target, msg.has_vlan, msg.vlan_tci);
+	if (handle_neighbour(roced, port, &msg))
+		return false;
 	switch (msg.kind) {
-	case WIRE_ND_ARP_REQUEST:
-	case WIRE_ND_SOLICIT:
-		path_neigh_rx(port->neigh, &msg, addr != NULL, clock_now_ns());
-		answer_who_has(roced, port, addr, &msg);
-		return false;
-	case WIRE_ND_ARP_REPLY:
-	case WIRE_ND_ADVERT:
-		path_neigh_rx(port->neigh, &msg, addr != NULL, clock_now_ns());
-		return false;
 	case WIRE_ND_ECHO4:
 	case WIRE_ND_ECHO6:
 		return answer_echo(roced, port, m, &msg);
@@ -151,4 +162,52 @@ void punt_handle_all(struct roced *roced)
 		if (!rte_ring_empty(ring))
 			eventfd_write(roced->punt_fd, 1);
 	}
+}
+
+/* ---- copies of frames that the kernel has (docs/af_xdp.md) ---- */
+
+static bool is_for_us(const struct port *port, const uint8_t *frame)
+{
+	if ((frame[0] & 1) != 0)
+		return true;
+	for (uint32_t i = 0; i < port->n_addrs; i++) {
+		if (memcmp(frame, port->addrs[i].mac, sizeof(port->addrs[i].mac)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void handle_copy(void *arg, const uint8_t *frame, size_t n)
+{
+	struct port *port = arg;
+	struct roced *roced = port->roced;
+	struct wire_pkt pkt = {0};
+	struct wire_nd_msg msg;
+
+	roced->counters.punted++;
+	if (!is_for_us(port, frame)) {
+		drop(roced, BASE_DROP_NOT_OURS);
+		return;
+	}
+	/* What is cut off, or answers nobody's question, is the kernel's alone. */
+	if (wire_parse(frame, n, &pkt) == BASE_DROP_NONE && (pkt.kind == WIRE_KIND_ARP || pkt.kind == WIRE_KIND_ICMP6)) {
+		if (wire_nd_parse(frame, n, &pkt, &msg) == BASE_DROP_NONE)
+			(void)handle_neighbour(roced, port, &msg);
+	} else {
+		group_rx_query(roced, port, frame, n);
+	}
+}
+
+bool punt_handle_copies(struct roced *roced, int fd)
+{
+	for (uint32_t p = 0; p < roced->n_ports; p++) {
+		struct port *port = &roced->ports[p];
+
+		if (port->xdp == NULL || xdp_roce_fd(port->xdp) != fd)
+			continue;
+		/* bounded; what is left wakes us again */
+		xdp_roce_serve(port->xdp, WORKER_BURST, handle_copy, port);
+		return true;
+	}
+	return false;
 }

@@ -144,6 +144,8 @@ void link_announce(struct roced *roced, struct port *port);
 
 /* ---- punt.c: packets for the main thread ---- */
 void punt_handle_all(struct roced *roced);
+/* Copies of frames that an XDP program has passed to the kernel. False: the descriptor is of no such port. */
+bool punt_handle_copies(struct roced *roced, int fd);
 
 /* ---- main_loop.c ---- */
 int main_loop_init(struct roced *roced);

@@ -37,5 +37,6 @@ int telemetry_paths_start(void);
 int telemetry_counters_start(void);
 int telemetry_ports_start(void);
 int telemetry_protect_start(void);
+int telemetry_xdp_start(void);
 
 #endif

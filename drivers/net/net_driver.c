@@ -149,7 +149,7 @@ static const struct net_driver drivers[] = {
 		.iface_exists = true, .queues_arg = "qpairs", .check = check_af_packet,
 		.args = ARGS("iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass" NEWER("fanout_mode"))},
 	{.prefix = "net_af_xdp", .max_mtu_bytes = AF_XDP_MTU, .max_room_bytes = AF_XDP_ROOM, .equal_queues = true,
-		.iface_arg = "iface", .iface_exists = true, .queues_arg = "queue_count", .check = need_iface,
+		.iface_arg = "iface", .iface_exists = true, .queues_arg = "queue_count", .xdp = true, .check = need_iface,
 		.args = ARGS("iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget",
 			"force_copy" NEWER("use_cni", "dp_path"))},
 	{.prefix = "net_tap", .max_mtu_bytes = TAP_MTU, .equal_queues = true, .takes_all = true, .kernel_mac = true,
@@ -221,6 +221,19 @@ bool net_driver_arg(const char *device, const char *name, char *out, size_t n)
 		memcpy(out, c + len + 1, bytes);
 		out[bytes] = '\0';
 		return true;
+	}
+	return false;
+}
+
+bool net_driver_has_prog(const char *device)
+{
+	/* the latter two: a device plugin of Kubernetes has attached it */
+	static const char *const names[] = {"xdp_prog", "use_cni", "use_pinned_map"};
+	char value[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (net_driver_arg(device, names[i], value, sizeof(value)))
+			return true;
 	}
 	return false;
 }

@@ -28,6 +28,7 @@ struct net_driver {
 	bool kernel_mac;          /* the kernel's end has the same link address, so ours must be another */
 	const char *iface_arg;    /* argument that names a network interface */
 	bool iface_exists;        /* which must be there already */
+	bool xdp;                 /* has AF_XDP sockets, and so an XDP program */
 	const char *queues_arg;   /* argument that sets the number of queues */
 	const char *const *args;  /* all known arguments, NULL at the end */
 	/* More checks; 0 or -EINVAL with what is wrong and what would be right in msg. */
@@ -48,6 +49,9 @@ uint32_t net_driver_frame_room(const char *device, uint32_t mtu_bytes);
 
 /* Copies the value of an argument ("iface") of a device text; false when it has none or out is too small. */
 bool net_driver_arg(const char *device, const char *name, char *out, size_t n);
+
+/* Whether a device text says itself where its XDP program comes from. */
+bool net_driver_has_prog(const char *device);
 
 /* The part in front of the first comma: the name DPDK gives the port of a virtual device. */
 void net_device_name(const char *device, char *out, size_t n);

@@ -283,6 +283,10 @@ static const struct bad bad_cases[] = {
 #endif
 	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200",
 		1},
+	{EAL WORKERS PORT("device = \"net_tap0\"; xdp = \"all\";") DEVICES, 3, "ports[0].xdp: is for net_af_xdp", 1},
+	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e,xdp_prog=/p.o\"; xdp = \"all\";") DEVICES, 3,
+		"ports[0].xdp: the device has a program of its own", 1},
+	{EAL WORKERS PORT("device = \"net_af_xdp0,iface=e\"; xdp = \"some\";") DEVICES, 3, "must be one of roce and all", 1},
 	{EAL WORKERS PORT("device = \"net_tap0\"; mtu = 4200;") DEVICES, 3, "cannot carry an MTU of 4200, at most 1500",
 		1},
 	{EAL WORKERS PORT("device = \"net_memif0,role=boss\";") DEVICES, 3, "role=boss must be server or client", 1},
