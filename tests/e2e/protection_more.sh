@@ -31,11 +31,14 @@ rping_to "rping" "$B4"
 check "rocectl sas tells of the peer" told A sas "d['peer'] == ['$B4'] and d['local'] == ['$A4'] and d['device'] == ['roced0'] and
 	d['state'] == ['established'] and d['suite'] == ['aes-256-gcm'] and d['method'] == ['psk'] and d['tx_packets'][0] > 50 and
 	d['rx_packets'][0] > 50 and d['tx_spi'][0] != d['rx_spi'][0]"
-check "and the peer of us, with the same SPIs" told B sas "d['peer'] == ['$A4'] and d['state'] == ['established'] and
-	[d['rx_spi'][0], d['tx_spi'][0]] == [$(rocectl A sas --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)["/roced/protection"]
-print(d["tx_spi"][0], ",", d["rx_spi"][0])')]"
+spis() { rocectl "$1" sas --json | python3 -c 'import json, sys; d = json.load(sys.stdin)["/roced/protection"]; print(d["tx_spi"], d["rx_spi"])'; }
+same_spis() {
+	local tx rx
+	read -r tx rx < <(spis A)
+	echo "$tx $rx"
+	told B sas "d['peer'] == ['$A4'] and d['state'] == ['established'] and d['rx_spi'] == $tx and d['tx_spi'] == $rx"
+}
+check "and the peer of us, with the same SPIs" same_spis
 sas_is_a_table() {
 	rocectl A sas | tee "$tmp_dir/table"
 	grep -qE "^$B4 +established +aes-256-gcm +psk +0/0 " "$tmp_dir/table" && ! grep -qi "$KEY" "$tmp_dir/table" "$tmp_dir/told.json"
@@ -189,7 +192,8 @@ check "a suite that the crypto device does not know" refuses "crypto device (wor
 
 # ------------------------------------------------------------------ memory that may not be locked
 
-roced_config roced-A "$(af_packet_device port)" 4096 4300 "$A4/24" >"$tmp_dir/roced-A.conf"
+# (a port of af_packet would need locked memory itself)
+roced_config roced-A net_tap0,iface=dtap0 1024 1500 "$A4/24" >"$tmp_dir/roced-A.conf"
 echo "protection = { psk_file = \"$tmp_dir/A.psk\"; peers = ( $required4 ); };" >>"$tmp_dir/roced-A.conf"
 says_not_locked() {
 	in_ns A timeout -s TERM 3 prlimit --memlock=0:0 setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock \
