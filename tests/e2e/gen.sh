@@ -260,9 +260,10 @@ if [ -x "$fabric_bin" ]; then
 		sleep 0.5
 		stop_sink && [ $sent -eq 0 ]
 	}
+	# The kernels at the fabric speak of neighbours and groups now and then: that is no RoCE.
 	fabric_clean() {
 		through && [ "$(python3 -c "import json; print(json.load(open('$tmp_dir/send.json'))['tx']['w']['frames'])")" -eq 4000 ] &&
-			is "r['rx']['w']['packets'] == 4000 and r['rx']['w']['streams'] == 32 and not r['ports']['p']['rx_malformed']" &&
+			is "r['rx']['w']['packets'] == 4000 and r['rx']['w']['streams'] == 32 and set(r['ports']['p']['rx_malformed']) <= {'not_roce'}" &&
 			is "all(v == 0 for k in ('psn', 'number') for v in r['rx']['w'][k].values())"
 	}
 	check "over roce-fabric: sent in one process is received in another, nothing lost" fabric_clean
