@@ -198,17 +198,22 @@ int xdp_roce_take(unsigned int ifindex, const struct xdp_roce_settings *settings
 	return rc;
 }
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void xdp_roce_release(struct xdp_roce *xdp)
 {
-	const int *fds[] = {&xdp->link_fd, &xdp->prog_fd, &xdp->counts_fd, &xdp->settings_fd, &xdp->copies_fd};
-
 	if (xdp == NULL)
 		return;
 	ring_buffer__free(xdp->ring);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		if (*fds[i] >= 0)
-			close(*fds[i]);
-	}
+	close_fd(xdp->link_fd);
+	close_fd(xdp->prog_fd);
+	close_fd(xdp->counts_fd);
+	close_fd(xdp->settings_fd);
+	close_fd(xdp->copies_fd);
 	free(xdp);
 }
 
