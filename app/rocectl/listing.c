@@ -8,31 +8,61 @@
 
 #include "rocectl.h"
 
-int listing_parse(struct listing_opts *opts, int argc, char **argv)
+/* 1: help is wanted; -1: bad usage, and getopt has said what. */
+static int parse(struct listing_opts *opts, bool may_watch, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"json", no_argument, NULL, 'j'},
 		{"socket", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
+		{"watch", no_argument, NULL, 'w'},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
 
 	memset(opts, 0, sizeof(*opts));
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "js:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "js:hw", longs, NULL)) != -1) {
 		if (c == 'j')
 			opts->json = true;
 		else if (c == 's')
 			opts->socket = optarg;
 		else if (c == 'h')
-			opts->help = true;
+			return 1;
+		else if (c == 'w' && may_watch)
+			opts->watch = true;
 		else
 			return -1;
 	}
 	opts->args = argv + optind;
 	opts->n_args = argc - optind;
 	return 0;
+}
+
+int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, int least_args, int most_args, int argc, char **argv,
+	int *status)
+{
+	int rc = parse(opts, may_watch, argc, argv);
+
+	if (rc == 1) {
+		fputs(usage, stdout);
+		*status = ROCECTL_OK;
+		return -1;
+	}
+	*status = ROCECTL_UNUSABLE;
+	if (rc != 0 || opts->n_args < least_args || opts->n_args > most_args) {
+		fputs(usage, stderr);
+		return -1;
+	}
+	return telemetry_connect(opts->socket);
+}
+
+int listing_end(int fd, int rc)
+{
+	close(fd);
+	if (rc != 0)
+		fprintf(stderr, "rocectl: the daemon does not answer: %s\n", strerror(-rc));
+	return rc == 0 ? ROCECTL_OK : ROCECTL_UNUSABLE;
 }
 
 size_t listing_read(const char *at, const char *end, const char *const *text_names, size_t n_texts,
@@ -65,10 +95,8 @@ static int show(int fd, const struct listing *listing, bool json)
 
 		snprintf(question, sizeof(question), "%s,%zu", listing->question, from);
 		rc = telemetry_ask(fd, question, answer);
-		if (rc != 0) {
-			fprintf(stderr, "rocectl: the daemon does not answer: %s\n", strerror(-rc));
-			return ROCECTL_UNUSABLE;
-		}
+		if (rc != 0)
+			return rc;
 		end = answer + strlen(answer);
 		all = (size_t)telemetry_number(answer, end, listing->count);
 		if (json) {
@@ -83,26 +111,13 @@ static int show(int fd, const struct listing *listing, bool json)
 		}
 		from += n;
 	} while (n != 0 && from < all);
-	return ROCECTL_OK;
+	return 0;
 }
 
 int listing_run(const struct listing *listing, int argc, char **argv)
 {
 	struct listing_opts opts;
-	int fd, rc;
+	int status, fd = listing_begin(&opts, listing->usage, false, 0, 0, argc, argv, &status);
 
-	if (listing_parse(&opts, argc, argv) != 0 || opts.n_args != 0) {
-		fputs(listing->usage, stderr);
-		return ROCECTL_UNUSABLE;
-	}
-	if (opts.help) {
-		fputs(listing->usage, stdout);
-		return ROCECTL_OK;
-	}
-	fd = telemetry_connect(opts.socket);
-	if (fd < 0)
-		return ROCECTL_UNUSABLE;
-	rc = show(fd, listing, opts.json);
-	close(fd);
-	return rc;
+	return fd < 0 ? status : listing_end(fd, show(fd, listing, opts.json));
 }

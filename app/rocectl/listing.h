@@ -18,14 +18,19 @@
 	"Exit status: 0; 2: no daemon answers, or bad usage.\n"
 
 struct listing_opts {
-	bool json, help;
+	bool json;
+	bool watch;                /* only of commands that have it */
 	const char *socket;
 	char **args;
 	int n_args;
 };
 
-/* 0 or -1: bad usage, and getopt has said what. */
-int listing_parse(struct listing_opts *opts, int argc, char **argv);
+/* What such a command begins with: reads its options (and -w, --watch, if may_watch) and connects. A descriptor; -1: the command is
+ * done, *status is its exit code. most_args: how many arguments there may be behind the options, least_args how many there must. */
+int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, int least_args, int most_args, int argc, char **argv,
+	int *status);
+/* What it ends with: rc is what asking came to. The exit code. */
+int listing_end(int fd, int rc);
 
 struct listing {
 	const char *usage;

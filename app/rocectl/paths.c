@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocectl paths: queue pairs that may use several paths, and what they know of them. */
-#include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "listing.h"
 #include "rocectl.h"
-#include "telemetry.h"
 
 #define MAX_PATHS 64
 #define MAX_QPS   64
@@ -24,18 +24,7 @@ static const char usage[] =
 	"daemon has to serve telemetry (control.telemetry), and its socket is for root only.\n"
 	"\n"
 	"  -w, --watch          again every second, with packets per second, until it is interrupted\n"
-	"  -j, --json           what the daemon answers\n"
-	"  -s, --socket PATH    DPDK's telemetry socket; default: the one that is found\n"
-	"  -h, --help           this text\n"
-	"\n"
-	"Exit status: 0; 2: no daemon answers.\n";
-
-struct opts {
-	bool watch, json, help;
-	const char *socket;
-	char **qpns;
-	int n_qpns;
-};
+	LISTING_OPTIONS;
 
 /* Packets on each path as they were at the last look. */
 struct last {
@@ -45,35 +34,6 @@ struct last {
 };
 
 static struct last lasts[MAX_QPS];
-
-static int parse_args(int argc, char **argv, struct opts *opts)
-{
-	static const struct option longs[] = {
-		{"watch", no_argument, NULL, 'w'},
-		{"json", no_argument, NULL, 'j'},
-		{"socket", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int c;
-
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "wjs:h", longs, NULL)) != -1) {
-		if (c == 'w')
-			opts->watch = true;
-		else if (c == 'j')
-			opts->json = true;
-		else if (c == 's')
-			opts->socket = optarg;
-		else if (c == 'h')
-			opts->help = true;
-		else
-			return -1;
-	}
-	opts->qpns = argv + optind;
-	opts->n_qpns = argc - optind;
-	return 0;
-}
 
 /* Of a queue pair; one that was not seen before has sent nothing. */
 static struct last *last_of(unsigned qpn)
@@ -143,7 +103,7 @@ static void print_paths(const char *at, const char *end, bool watch)
 	last->n = n;
 }
 
-static int show_one(int fd, const char *qpn, const struct opts *opts)
+static int show_one(int fd, const char *qpn, const struct listing_opts *opts)
 {
 	static char answer[TELEMETRY_ANSWER_BYTES];
 	char question[64];
@@ -167,7 +127,7 @@ static int show_one(int fd, const char *qpn, const struct opts *opts)
 }
 
 /* All of them: each by its number, which the list tells. */
-static int show_all(int fd, const struct opts *opts)
+static int show_all(int fd, const struct listing_opts *opts)
 {
 	static char list[TELEMETRY_ANSWER_BYTES];
 	int rc = telemetry_ask(fd, "/roced/paths", list);
@@ -190,40 +150,28 @@ static int show_all(int fd, const struct opts *opts)
 	return rc;
 }
 
-static int show(int fd, const struct opts *opts)
+static int show(int fd, const struct listing_opts *opts)
 {
 	int rc = 0;
 
 	if (opts->watch)
 		fputs("\033[H\033[J", stdout);
-	if (opts->n_qpns == 0)
+	if (opts->n_args == 0)
 		rc = show_all(fd, opts);
-	for (int i = 0; i < opts->n_qpns && rc == 0; i++)
-		rc = show_one(fd, opts->qpns[i], opts);
+	for (int i = 0; i < opts->n_args && rc == 0; i++)
+		rc = show_one(fd, opts->args[i], opts);
 	fflush(stdout);
 	return rc;
 }
 
 int rocectl_paths(int argc, char **argv)
 {
-	struct opts opts = {0};
-	int fd, rc;
+	struct listing_opts opts;
+	int rc, status, fd = listing_begin(&opts, usage, true, 0, INT_MAX, argc, argv, &status);
 
-	if (parse_args(argc, argv, &opts) != 0) {
-		fputs(usage, stderr);
-		return ROCECTL_UNUSABLE;
-	}
-	if (opts.help) {
-		fputs(usage, stdout);
-		return ROCECTL_OK;
-	}
-	fd = telemetry_connect(opts.socket);
 	if (fd < 0)
-		return ROCECTL_UNUSABLE;
+		return status;
 	while ((rc = show(fd, &opts)) == 0 && opts.watch)
 		sleep(1);
-	close(fd);
-	if (rc != 0)
-		fprintf(stderr, "rocectl: the daemon does not answer: %s\n", strerror(-rc));
-	return rc == 0 ? ROCECTL_OK : ROCECTL_UNUSABLE;
+	return listing_end(fd, rc);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocectl sas and rocectl rekey: security associations; never a key. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,19 +105,11 @@ static int rekey_one(int fd, const char *peer, bool json)
 int rocectl_rekey(int argc, char **argv)
 {
 	struct listing_opts opts;
-	int fd, worst = ROCECTL_OK;
+	int worst, fd = listing_begin(&opts, rekey_usage, false, 1, INT_MAX, argc, argv, &worst);
 
-	if (listing_parse(&opts, argc, argv) != 0 || (!opts.help && opts.n_args == 0)) {
-		fputs(rekey_usage, stderr);
-		return ROCECTL_UNUSABLE;
-	}
-	if (opts.help) {
-		fputs(rekey_usage, stdout);
-		return ROCECTL_OK;
-	}
-	fd = telemetry_connect(opts.socket);
 	if (fd < 0)
-		return ROCECTL_UNUSABLE;
+		return worst;
+	worst = ROCECTL_OK;
 	for (int i = 0; i < opts.n_args; i++) {
 		int rc = rekey_one(fd, opts.args[i], opts.json);
 

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "listing.h"
 #include "rocectl.h"
@@ -71,22 +70,7 @@ static int show(int fd, bool json)
 int rocectl_xdp(int argc, char **argv)
 {
 	struct listing_opts opts;
-	int fd, rc;
+	int status, fd = listing_begin(&opts, usage, false, 0, 0, argc, argv, &status);
 
-	if (listing_parse(&opts, argc, argv) != 0 || opts.n_args != 0) {
-		fputs(usage, stderr);
-		return ROCECTL_UNUSABLE;
-	}
-	if (opts.help) {
-		fputs(usage, stdout);
-		return ROCECTL_OK;
-	}
-	fd = telemetry_connect(opts.socket);
-	if (fd < 0)
-		return ROCECTL_UNUSABLE;
-	rc = show(fd, opts.json);
-	close(fd);
-	if (rc != 0)
-		fprintf(stderr, "rocectl: the daemon does not answer: %s\n", strerror(-rc));
-	return rc == 0 ? ROCECTL_OK : ROCECTL_UNUSABLE;
+	return fd < 0 ? status : listing_end(fd, show(fd, opts.json));
 }
