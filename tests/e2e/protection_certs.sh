@@ -107,6 +107,8 @@ by_cert B old ca
 not_believed "an expired certificate" "expired" "expired"
 roced_stop B
 by_cert B B ca
+# One that was refused asks again after 30 seconds, whatever it has to send.
+check "once it has a new one, they agree within the half minute of the pause" wait_for 45 told A sas "d['state'] == ['established']"
 works "once it has a new one" aes-256-gcm
 stop_daemons
 
@@ -130,9 +132,9 @@ stop_daemons
 
 psk "$tmp_dir/A.psk" "$KEY"
 both_protected "" "$required4"
-# while_attacked HOW REASON [ALARM-SUBJECT]: the data stays right, B drops what it should, and has an alarm
+# while_attacked HOW REASON ALARM-SUBJECT WORDS: the data stays right, B drops what it should, and has an alarm
 while_attacked() {
-	local how=$1 reason=$2 subject=$3 before attacker rc=0
+	local how=$1 reason=$2 subject=$3 words=$4 before attacker rc=0
 	before=$(counter B "drop $reason")
 	: >"$tmp_dir/listen.log"
 	in_ns B timeout 50 "$replay" listen port 1000 50 2>"$tmp_dir/listen.log" | in_ns A timeout 60 "$replay" send port "$how" >"$tmp_dir/replay.log" 2>&1 &
@@ -144,13 +146,13 @@ while_attacked() {
 	check "$how: B drops them as $reason" [ "$(counter B "drop $reason")" -ge $((before + 50)) ]
 	check "$how: B has an alarm" wait_for 2 told B alarms "any(a == '$reason' and s == '$subject' and n >= 50 and on
 		for a, s, n, on in zip(d['alarm'], d['subject'], d['count'], d['active']))"
-	check "$how: one of B's lines says it" grep -q "protection with $subject: " "$tmp_dir/roced-B.log"
+	check "$how: one of B's lines says it" grep -q "warning: protection with $subject: $words" "$tmp_dir/roced-B.log"
 	return $rc
 }
-while_attacked replay replayed "$A4"
-while_attacked forge wrong_tag "$A4"
-while_attacked flip wrong_tag "$A4"
-while_attacked stranger unknown_spi "some host"
+while_attacked replay replayed "$A4" "protected packet that has come before"
+while_attacked forge wrong_tag "$A4" "protected packet that is not what the peer sent"
+while_attacked flip wrong_tag "$A4" "protected packet that is not what the peer sent"
+while_attacked stranger unknown_spi "some host" "protected with keys that are not or no longer known here"
 check "the association stands" told A sas "d['state'] == ['established'] and d['handshakes'][0] <= 2"
 stop_daemons
 
