@@ -37,13 +37,18 @@ uint64_t protect_tick(struct roced *roced, uint64_t now_ns);
 
 /* ---- protect_tell.c ---- */
 
+/* What SAs have counted. */
+struct protect_counts {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, wrong_tags, replayed, too_old;
+};
+
 /* An association as people are told of it; never a key. */
 struct protect_told {
 	struct wire_addr local, peer;
 	char device[CONFIG_NAME_BYTES];
 	const char *state, *suite, *method; /* "": there are no keys */
 	uint64_t tx_epoch, rx_epoch, tx_spi, rx_spi, lanes, peer_lanes, age_s;
-	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, wrong_tags, replayed, too_old;
+	struct protect_counts counts;
 	uint64_t handshakes, rekeys, refused, ignored;
 	char why[128];             /* there are none; "": not known */
 };

@@ -12,11 +12,6 @@
 #define PROTECT_ASSOCS WORKER_PAIRS
 #define PROTECT_RX     (CRYPT_MSG_LANES * 24u) /* receiving SAs of one: so many generations are drained at most */
 
-/* What SAs have counted. */
-struct protect_counts {
-	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, wrong_tags, replayed, too_old;
-};
-
 /* A receiving SA, as the main thread remembers it. The SA itself is its worker's. */
 struct rx_note {
 	uint32_t spi;

@@ -12,10 +12,8 @@
 static void tell(const struct association *a, uint64_t now_ns, struct protect_told *told)
 {
 	struct crypt_assoc_status status;
-	struct protect_counts counts;
 
 	crypt_assoc_status(a->assoc, &status);
-	protect_counts(a, &counts);
 	*told = (struct protect_told){
 		.local = a->local,
 		.peer = a->peer,
@@ -30,18 +28,12 @@ static void tell(const struct association *a, uint64_t now_ns, struct protect_to
 		.lanes = status.lanes,
 		.peer_lanes = status.peer_lanes,
 		.age_s = status.established ? (now_ns - status.born_ns) / SECOND_NS : 0,
-		.tx_packets = counts.tx_packets,
-		.tx_bytes = counts.tx_bytes,
-		.rx_packets = counts.rx_packets,
-		.rx_bytes = counts.rx_bytes,
-		.wrong_tags = counts.wrong_tags,
-		.replayed = counts.replayed,
-		.too_old = counts.too_old,
 		.handshakes = status.handshakes,
 		.rekeys = status.rekeys,
 		.refused = status.refused,
 		.ignored = status.ignored,
 	};
+	protect_counts(a, &told->counts);
 	memcpy(told->device, a->protect->roced->config.devices[a->device].name, sizeof(told->device));
 	if (!status.established)
 		(void)snprintf(told->why, sizeof(told->why), "%.*s", (int)sizeof(told->why) - 1, status.why);

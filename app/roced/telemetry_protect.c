@@ -30,13 +30,14 @@ static void fill_list(struct roced *roced, void *arg)
 }
 
 #define COLUMN(field) {#field, offsetof(struct protect_told, field)}
+#define COUNT(field)  {#field, offsetof(struct protect_told, counts.field)}
 
 static const struct {
 	const char *name;
 	size_t at;
 } columns[] = {COLUMN(tx_epoch), COLUMN(rx_epoch), COLUMN(tx_spi), COLUMN(rx_spi), COLUMN(lanes), COLUMN(peer_lanes),
-	COLUMN(age_s), COLUMN(tx_packets), COLUMN(tx_bytes), COLUMN(rx_packets), COLUMN(rx_bytes), COLUMN(wrong_tags),
-	COLUMN(replayed), COLUMN(too_old), COLUMN(handshakes), COLUMN(rekeys), COLUMN(refused), COLUMN(ignored)};
+	COLUMN(age_s), COUNT(tx_packets), COUNT(tx_bytes), COUNT(rx_packets), COUNT(rx_bytes), COUNT(wrong_tags),
+	COUNT(replayed), COUNT(too_old), COLUMN(handshakes), COLUMN(rekeys), COLUMN(refused), COLUMN(ignored)};
 
 enum text { PEER, LOCAL, DEVICE, STATE, SUITE, METHOD, WHY, TEXTS };
 
