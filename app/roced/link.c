@@ -12,9 +12,10 @@
 #include "wire_cm.h"
 #include "worker.h"
 
-/* Datagrams that wait for a next hop. Whoever sends requests from made-up addresses takes so many places of the
- * table of neighbours (1024) at most; the others are for clients. */
+/* Datagrams that wait for a next hop, of the connection managers and of the key handshake. Whoever sends requests from
+ * made-up addresses takes so many places of the table of neighbours (1024) at most; the others are for clients. */
 #define MAX_PENDING_MADS 512
+#define MAX_PENDING_KEYS 256
 #define MAD_SPORT        0xc000
 #define MAD_TTL          64
 #define DONT_FRAGMENT    0x4000
@@ -28,6 +29,7 @@ struct pending {
 	struct path_neigh_wait wait;
 	vd_resolved_fn cb;
 	void *cb_arg;
+	uint32_t *count; /* of its like that wait; NULL: they are not counted */
 };
 
 /* A datagram that waits for its next hop. */
@@ -85,6 +87,8 @@ static void finish(struct pending *pending, int status)
 	void *cb_arg = pending->cb_arg;
 	struct roced *roced = pending->roced;
 
+	if (pending->count != NULL)
+		(*pending->count)--;
 	LIST_REMOVE(pending, list);
 	free(pending);
 	if (status != 0) {
@@ -157,8 +161,8 @@ static bool is_known(const struct link *link)
 	return link->entry == NULL || path_neigh_mac(link->entry, mac);
 }
 
-/* Takes the link. */
-static void resolve(struct roced *roced, struct link *link, vd_resolved_fn cb, void *cb_arg)
+/* Takes the link. count: see struct pending. */
+static void resolve(struct roced *roced, struct link *link, uint32_t *count, vd_resolved_fn cb, void *cb_arg)
 {
 	struct pending *pending;
 
@@ -176,6 +180,9 @@ static void resolve(struct roced *roced, struct link *link, vd_resolved_fn cb, v
 	pending->link = link;
 	pending->cb = cb;
 	pending->cb_arg = cb_arg;
+	pending->count = count;
+	if (count != NULL)
+		(*count)++;
 	pending->wait.done = neigh_done;
 	pending->wait.arg = pending;
 	LIST_INSERT_HEAD(&roced->pending, pending, list);
@@ -192,7 +199,25 @@ void link_resolve_by(struct roced *roced, struct port *port, uint32_t device, co
 	if (link == NULL)
 		cb(cb_arg, rc, NULL);
 	else
-		resolve(roced, link, cb, cb_arg);
+		resolve(roced, link, NULL, cb, cb_arg);
+}
+
+void link_resolve_keys(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg)
+{
+	struct link *link;
+	int rc;
+
+	link = make_link(roced, port, device, src, dst, &rc);
+	if (link != NULL && roced->n_pending_keys >= MAX_PENDING_KEYS && !is_known(link)) {
+		link_release(roced, link);
+		link = NULL;
+		rc = -EBUSY;
+	}
+	if (link == NULL)
+		cb(cb_arg, rc, NULL);
+	else
+		resolve(roced, link, &roced->n_pending_keys, cb, cb_arg);
 }
 
 void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
@@ -325,7 +350,6 @@ static void mad_resolved(void *cb_arg, int status, void *cb_link)
 		roced->counters.mads_lost++;
 	}
 	link_release(roced, link);
-	roced->n_pending_mads--;
 	free(job);
 }
 
@@ -359,6 +383,5 @@ void link_send_mad(struct roced *roced, uint32_t device, const struct wire_addr 
 		roced->counters.mads_lost++;
 		return;
 	}
-	roced->n_pending_mads++;
-	resolve(roced, link, mad_resolved, job);
+	resolve(roced, link, &roced->n_pending_mads, mad_resolved, job);
 }

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "protect_internal.h"
 #include "wire_addr.h"
+#include "wire_arp_nd.h"
 #include "wire_psp.h"
 #include "worker_crypt.h"
 
@@ -96,17 +97,37 @@ static void drop(struct protect *p, uint32_t i)
 	free(a);
 }
 
-/* Anybody may begin to speak of keys with any address: what has led to nothing gives way to what comes next. */
-static bool make_room(struct protect *p, const char *peer)
+/* The one that has been of no use longest; UINT32_MAX: all are. */
+static uint32_t least_used(const struct protect *p, bool (*is_of_use)(const struct crypt_assoc *assoc))
 {
 	uint32_t best = UINT32_MAX;
 
-	if (p->n < PROTECT_ASSOCS)
-		return true;
 	for (uint32_t i = 0; i < p->n; i++) {
-		if (crypt_assoc_is_idle(p->assocs[i]->assoc) && (best == UINT32_MAX || p->assocs[i]->used_ns < p->assocs[best]->used_ns))
+		if (!is_of_use(p->assocs[i]->assoc) && (best == UINT32_MAX || p->assocs[i]->used_ns < p->assocs[best]->used_ns))
 			best = i;
 	}
+	return best;
+}
+
+static bool is_busy(const struct crypt_assoc *assoc)
+{
+	return !crypt_assoc_is_idle(assoc);
+}
+
+/*
+ * Anybody may begin to speak of keys with any address, and have us do so by asking for a connection: what has led to nothing gives
+ * way to what comes next, first what nothing is tried for. What is required stays so without an association, and the next one who
+ * wants to send to the peer begins anew.
+ */
+static bool make_room(struct protect *p, const char *peer)
+{
+	uint32_t best;
+
+	if (p->n < PROTECT_ASSOCS)
+		return true;
+	best = least_used(p, is_busy);
+	if (best == UINT32_MAX)
+		best = least_used(p, crypt_assoc_has_keys);
 	if (best != UINT32_MAX)
 		drop(p, best);
 	else
@@ -146,6 +167,17 @@ static struct association *make(struct protect *p, struct port *port, uint32_t d
 	}
 	p->assocs[p->n++] = a;
 	return a;
+}
+
+/* An address that another host can have. */
+static bool may_be_peer(const struct port *port, const struct wire_addr *peer, const struct wire_udp_at *at, uint16_t tci)
+{
+	static const struct wire_addr any;
+	size_t from = wire_addr_is_v4(peer) ? 12 : 0;
+	uint8_t mac[6];
+
+	return memcmp(peer->b + from, any.b, sizeof(any.b) - from) != 0 && !wire_mcast_mac(peer, mac) &&
+		port_find_addr(port, peer, at->l3 == 18, tci) == NULL;
 }
 
 /* The association with a peer for which there is a policy; NULL: none, or too many. */
@@ -192,6 +224,7 @@ void protect_rx(struct roced *roced, struct rte_mbuf *m)
 	struct wire_psp psp;
 	uint64_t now_ns = clock_now_ns();
 	uint16_t tci = 0;
+	bool begins;
 
 	if (roced->protect == NULL || wire_udp_find(frame, m->data_len, m->pkt_len, &at) != BASE_DROP_NONE)
 		return;
@@ -199,11 +232,15 @@ void protect_rx(struct roced *roced, struct rte_mbuf *m)
 	if (at.l3 == 18)
 		tci = (uint16_t)(frame[14] << 8 | frame[15]);
 	own = port_find_addr(port, &local, at.l3 == 18, tci);
-	a = own != NULL ? get(roced->protect, port, own->device, &local, &peer) : NULL;
+	a = own != NULL ? find(roced->protect, &local, &peer) : NULL;
+	begins = TP_PKT(m)->kind != WIRE_KIND_KEYS || crypt_assoc_begins(frame + at.l4 + 8, (size_t)(at.end - at.l4) - 8);
+	if (a == NULL && own != NULL && begins && may_be_peer(port, &peer, &at, tci))
+		a = get(roced->protect, port, own->device, &local, &peer);
 	if (a == NULL) {
 		roced->counters.drops[BASE_DROP_NOT_OURS]++;
 		return;
 	}
+	a->used_ns = now_ns;
 	if (TP_PKT(m)->kind == WIRE_KIND_KEYS)
 		crypt_assoc_receive(a->assoc, frame + at.l4 + 8, (size_t)(at.end - at.l4) - 8, now_ns);
 	else if (at.end - at.l4 >= 8 + (int)WIRE_PSP_BYTES && wire_psp_read(frame + at.l4 + 8, &psp))

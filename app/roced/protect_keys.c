@@ -208,7 +208,7 @@ static void ops_emit(void *ctx, const uint8_t *data, size_t bytes)
 	*d = (struct datagram){.roced = a->protect->roced, .device = a->device, .local = a->local, .peer = a->peer, .bytes = bytes};
 	memcpy(d->data, data, bytes);
 	a->protect->emitting = true;
-	link_resolve_by(d->roced, a->port, d->device, &d->local, &d->peer, datagram_resolved, d);
+	link_resolve_keys(d->roced, a->port, d->device, &d->local, &d->peer, datagram_resolved, d);
 	a->protect->emitting = false;
 }
 

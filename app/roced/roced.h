@@ -62,7 +62,7 @@ struct roced {
 	int claim_fd;              /* the lock beside the control socket, -1: none */
 	struct pending_list pending;
 	struct group_list groups;
-	uint32_t n_pending_mads;
+	uint32_t n_pending_mads, n_pending_keys;
 	uint32_t mad_psn;
 	bool told_unagreed;        /* the log has that one end sprays and the other does not */
 	struct main_counters counters;
@@ -128,6 +128,10 @@ void link_resolve(struct roced *roced, uint32_t device, const struct wire_addr *
 	vd_resolved_fn cb, void *cb_arg);
 /* The same by one of its ports: src is an address there. */
 void link_resolve_by(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
+/* The same for a datagram of the key handshake, which a stranger may have caused: -EBUSY when too many of them wait for
+ * neighbours that are not known. */
+void link_resolve_keys(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
 	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
 /* The link of a plane; asks for the neighbour, and does not wait for it. NULL: no memory, or such a network is not there. */
 struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,

@@ -219,11 +219,26 @@ void crypt_assoc_status(const struct crypt_assoc *assoc, struct crypt_assoc_stat
 	status->born_ns = now->born_ns;
 }
 
+bool crypt_assoc_has_keys(const struct crypt_assoc *assoc)
+{
+	for (unsigned int i = 0; i < CRYPT_RX_GENERATIONS; i++)
+		if (assoc->gens[i].lanes != 0)
+			return true;
+	return assoc->now.up;
+}
+
 bool crypt_assoc_is_idle(const struct crypt_assoc *assoc)
 {
-	struct crypt_assoc_status status;
+	for (unsigned int i = 0; i < CRYPT_HALF_OPEN; i++)
+		if (assoc->halves[i].hs)
+			return false;
+	return !assoc->started && !assoc->wanted && !assoc->attempt.hs && !crypt_assoc_has_keys(assoc);
+}
 
-	crypt_assoc_status(assoc, &status);
-	return !assoc->started && !assoc->wanted && !status.established && !status.handshake &&
-	       status.rx_generations == 0;
+bool crypt_assoc_begins(const uint8_t *datagram, size_t bytes)
+{
+	struct crypt_msg_header header;
+	int ret = crypt_msg_get_header(&header, datagram, bytes);
+
+	return (!ret || ret == -EPROTO) && header.type == CRYPT_MSG_INIT;
 }

@@ -127,5 +127,9 @@ struct crypt_assoc_status {
 void crypt_assoc_status(const struct crypt_assoc *assoc, struct crypt_assoc_status *status);
 /* Nothing is going on and nothing is held: an association made for a stranger's M1 may be freed. */
 bool crypt_assoc_is_idle(const struct crypt_assoc *assoc);
+/* There are keys, to send or to receive with: the peer has proved who it is. */
+bool crypt_assoc_has_keys(const struct crypt_assoc *assoc);
+/* Whether a datagram begins a handshake, in any version: all others are for an association that is there. */
+bool crypt_assoc_begins(const uint8_t *datagram, size_t bytes);
 
 #endif

@@ -324,9 +324,50 @@ static void idle(void **state)
 	world_free(&w);
 }
 
+/* One that was begun here and is not answered is not idle, but has no keys either: it may give way. */
+static void keys_or_not(void **state)
+{
+	(void)state;
+	begin(15);
+	world_up(&w);
+	w.hosts[1].mute = true;
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	world_run(&w, 10 * SECOND_NS);
+	assert_false(crypt_assoc_is_idle(w.hosts[0].assoc));
+	assert_false(crypt_assoc_has_keys(w.hosts[0].assoc));
+	w.hosts[1].mute = false;
+	world_run(&w, 10 * SECOND_NS);
+	assert_true(status_of(0).established);
+	assert_true(crypt_assoc_has_keys(w.hosts[0].assoc));
+	assert_true(crypt_assoc_has_keys(w.hosts[1].assoc));
+	world_free(&w);
+}
+
+/* Only a first message is a reason to remember a stranger, also one of another version. */
+static void begins(void **state)
+{
+	uint8_t datagram[CRYPT_MSG_HEADER_BYTES] = {CRYPT_MSG_VERSION, CRYPT_MSG_INIT, 0, 1};
+
+	(void)state;
+	assert_true(crypt_assoc_begins(datagram, sizeof(datagram)));
+	assert_false(crypt_assoc_begins(datagram, sizeof(datagram) - 1));
+	assert_false(crypt_assoc_begins(datagram, 0));
+	datagram[0] = CRYPT_MSG_VERSION + 1;
+	assert_true(crypt_assoc_begins(datagram, sizeof(datagram)));
+	for (uint8_t type = CRYPT_MSG_RESPONSE; type <= CRYPT_MSG_TYPES; type++) {
+		datagram[1] = type;
+		datagram[0] = CRYPT_MSG_VERSION;
+		assert_false(crypt_assoc_begins(datagram, sizeof(datagram)));
+		datagram[0] = CRYPT_MSG_VERSION + 1;
+		assert_false(crypt_assoc_begins(datagram, sizeof(datagram)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_or_not),
+		cmocka_unit_test(begins),
 		cmocka_unit_test(rekey_is_hitless),
 		cmocka_unit_test(rekey_every_100_ms),
 		cmocka_unit_test(idle_for_days),
