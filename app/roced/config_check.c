@@ -4,10 +4,8 @@
 
 #include "config_model.h"
 #include "config_schema.h"
-#include "crypt_msg.h"
 #include "net_memif.h"
 #include "wire_addr.h"
-#include "wire_psp.h"
 
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
@@ -280,18 +278,13 @@ static void check_device(struct config_reader *reader, uint32_t d)
 	}
 }
 
-static bool same_network(const struct config_prefix *a, const struct config_prefix *b)
-{
-	return a->len != 0 && a->len == b->len && memcmp(a->addr.b, b->addr.b, sizeof(a->addr.b)) == 0;
-}
-
 static void check_peers(struct config_reader *reader)
 {
 	const struct config_multipath *multipath = &config_of(reader)->multipath;
 
 	for (uint32_t i = 0; i < multipath->n_peers; i++) {
 		for (uint32_t k = 0; k < i; k++) {
-			if (same_network(&multipath->peers[i].network, &multipath->peers[k].network))
+			if (config_same_network(&multipath->peers[i].network, &multipath->peers[k].network))
 				config_error(reader, &multipath->peers[i].at,
 					"multipath.peers[%u]: is the network of multipath.peers[%u] too, give it once", i, k);
 		}
@@ -324,74 +317,6 @@ static void check_congestion(struct config_reader *reader)
 		config_load_model(reader, "congestion.model", c->model_name, &c->model);
 }
 
-uint32_t config_protection_bytes(const struct config *config, uint32_t d)
-{
-	for (uint32_t i = 0; i < config->protection.n_peers; i++) {
-		const struct config_protect *peer = &config->protection.peers[i];
-
-		if (peer->policy != CONFIG_PROTECT_OFF && (peer->device_mask & 1u << d) != 0)
-			return WIRE_PSP_OVERHEAD;
-	}
-	return 0;
-}
-
-static void check_protected_devices(struct config_reader *reader, uint32_t i)
-{
-	struct config *config = config_of(reader);
-	struct config_protect *peer = &config->protection.peers[i];
-	uint32_t d;
-
-	peer->device_mask = peer->n_devices == 0 ? UINT32_MAX : 0;
-	for (uint32_t k = 0; k < peer->n_devices; k++) {
-		for (d = 0; d < config->n_devices && strcmp(config->devices[d].name, peer->devices[k]) != 0; d++)
-			;
-		if (d < config->n_devices)
-			peer->device_mask |= 1u << d;
-		else
-			config_error(reader, &peer->at, "protection.peers[%u].devices: there is no device \"%s\"", i, peer->devices[k]);
-	}
-}
-
-static void check_protected_peers(struct config_reader *reader)
-{
-	const struct config_protection *p = &config_of(reader)->protection;
-	const struct config_at at = {0};
-	bool any = false;
-
-	for (uint32_t i = 0; i < p->n_peers; i++) {
-		check_protected_devices(reader, i);
-		any |= p->peers[i].policy != CONFIG_PROTECT_OFF;
-		for (uint32_t k = 0; k < i; k++) {
-			if (same_network(&p->peers[i].network, &p->peers[k].network) &&
-				(p->peers[i].device_mask & p->peers[k].device_mask) != 0)
-				config_error(reader, &p->peers[i].at, "protection.peers[%u]: is the network of protection.peers[%u] too", i, k);
-		}
-	}
-	if (any && p->psk_file[0] == '\0' && p->cert_file[0] == '\0')
-		config_error(reader, &at, "protection.peers: nobody can prove anything: give psk_file, or cert_file, key_file and ca_file");
-}
-
-static void check_protection(struct config_reader *reader)
-{
-	const struct config_protection *p = &config_of(reader)->protection;
-	int n_files = (p->cert_file[0] != '\0') + (p->key_file[0] != '\0') + (p->ca_file[0] != '\0');
-	const struct config_at at = {0};
-
-	if (n_files != 0 && n_files != 3)
-		config_error(reader, &at, "protection: cert_file, key_file and ca_file go together");
-	if ((p->window_packets & (p->window_packets - 1)) != 0)
-		config_error(reader, &at, "protection.window_packets: %u is no power of two", p->window_packets);
-	if (p->control_port - p->port < CRYPT_MSG_LANES)
-		config_error(reader, &at, "protection.control_port: %u is one of the %u ports from protection.port on", p->control_port,
-			(unsigned int)CRYPT_MSG_LANES);
-	for (uint32_t i = 0; i < p->n_suites; i++) {
-		for (uint32_t k = 0; k < i; k++) {
-			if (p->suites[i] == p->suites[k])
-				config_error(reader, &at, "protection.suites: %s stands there twice", crypt_suite_name(p->suites[i]));
-		}
-	}
-}
-
 static void check_merge(struct config_reader *reader)
 {
 	const struct config_multipath *multipath = &config_of(reader)->multipath;
@@ -416,13 +341,13 @@ void config_check(struct config_reader *reader)
 			check_queues(reader, p, taken[p]);
 		config_check_port(reader, ports, p, config->n_workers);
 	}
-	check_protected_peers(reader); /* first: it takes of the MTU of devices */
+	config_check_protected_peers(reader); /* first: it takes of the MTU of devices */
 	for (uint32_t d = 0; d < config->n_devices; d++)
 		check_device(reader, d);
 	config_check_xdp(reader);
 	check_peers(reader);
 	check_merge(reader);
-	check_protection(reader);
+	config_check_protection(reader);
 	check_congestion(reader);
 	check_held(reader);
 	config_check_channels(reader);

@@ -190,7 +190,7 @@ const struct config_key config_keys[] = {
 	{"protection.peers[].psk_id", CONFIG_TEXT, F(config_protect, psk_id), 0, CONFIG_TEXT_BYTES - 1, "", "",
 		"id of the pre-shared key; default: the first one, and any that the peer has"},
 	{"protection.peers[].names", CONFIG_TEXTS, L(config_protect, names, n_names), 0, CONFIG_MAX_NAMES, "", "",
-		"DNS names or addresses, one of which its certificate has; default: any"},
+		"DNS names or addresses, one of which its certificate has, and only a certificate or its own psk_id is believed; default: any"},
 	{"protection.peers[].devices", CONFIG_NAMES, L(config_protect, devices, n_devices), 0, VD_MAX_DEVICES, "", "",
 		"devices that this is for; default: all"},
 

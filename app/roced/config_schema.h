@@ -10,8 +10,14 @@ extern const size_t config_n_keys;
 
 /* Checks what no single key shows: references, uniqueness, sizes that belong together. */
 void config_check(struct config_reader *reader);
-/* The parts of it that are about XDP programs, whose defaults it sets, and about channels. */
+/* The parts of it that are about XDP programs, whose defaults it sets, about channels, and about protection. */
 void config_check_xdp(struct config_reader *reader);
 void config_check_channels(struct config_reader *reader);
+/* Also finds the devices of peers: before config_protection_bytes(). */
+void config_check_protected_peers(struct config_reader *reader);
+void config_check_protection(struct config_reader *reader);
+
+/* Whether two prefixes that could be read are one. */
+bool config_same_network(const struct config_prefix *a, const struct config_prefix *b);
 
 #endif

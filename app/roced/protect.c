@@ -341,6 +341,22 @@ static int choose_suites(struct protect *p)
 	return -EINVAL;
 }
 
+/* A peer whose key is not there could never be spoken to. */
+static int check_ids(const struct protect *p)
+{
+	const struct config_protection *config = &p->roced->config.protection;
+
+	for (uint32_t i = 0; i < config->n_peers; i++) {
+		const char *id = config->peers[i].psk_id;
+
+		if (id[0] == '\0' || crypt_cred_psk(p->cred, id) != NULL)
+			continue;
+		log_line(LOG_ERR, "protection.peers[%u].psk_id: %s has no line with the ID \"%s\"", i, config->psk_file, id);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int protect_init(struct roced *roced)
 {
 	const struct config_protection *config = &roced->config.protection;
@@ -362,6 +378,8 @@ int protect_init(struct roced *roced)
 		log_line(LOG_ERR, "protection: %s", error.text);
 		return -EINVAL;
 	}
+	if (check_ids(p) != 0)
+		return -EINVAL;
 	if (!crypt_mem_may_lock(LOCK_BYTES))
 		log_line(LOG_WARNING, "protection: keys are in memory that may be swapped out: let roced lock memory"
 			" (RLIMIT_MEMLOCK, CAP_IPC_LOCK)");

@@ -40,6 +40,9 @@ static int check_methods(struct crypt_assoc_config *config, struct crypt_error *
 	/* A key with the peer's address as its ID is this peer's, and no other is good enough then. */
 	if (!hs->psk_id && crypt_cred_psk(hs->cred, config->peer))
 		hs->psk_id = config->peer;
+	/* Names are a certificate's: a key that others have, too, must not stand in for it. */
+	if (hs->n_peer_names != 0 && !hs->psk_id)
+		hs->methods &= CRYPT_METHOD_CERT;
 	if (crypt_cred_psks(hs->cred) == 0)
 		hs->methods &= (uint8_t)~CRYPT_METHOD_PSK;
 	if (!crypt_cred_has_cert(hs->cred))

@@ -208,6 +208,15 @@ static const struct bad bad_cases[] = {
 		"protection.window_packets: 1000 is no power of two", 1},
 	{EAL WORKERS PORTS DEVICES "protection = { control_port = 1063; };\n", 0,
 		"protection.control_port: 1063 is one of the 64 ports from protection.port on", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { control_port = 4791; };\n", 0,
+		"protection.control_port: 4791 is that of RoCE packets", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { port = 4728; };\n", 0,
+		"protection.port: of the 64 ports from 4728 on one is that of RoCE packets, 4791", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { psk_file = \"k\";\n peers = ( { network = \"10.0.0.0/24\"; names = [ \"a\" ]; } ); };\n", 6,
+		"protection.peers[0].names: only a certificate has names, give cert_file, key_file and ca_file", 1},
+	{EAL WORKERS PORTS DEVICES "protection = { cert_file = \"a\"; key_file = \"b\"; ca_file = \"c\";\n"
+		"peers = ( { network = \"10.0.0.0/24\"; psk_id = \"a\"; } ); };\n", 6,
+		"protection.peers[0].psk_id: there are no pre-shared keys, give psk_file", 1},
 	{EAL WORKERS PORT("device = \"net_af_packet0,iface=e,framesz=8192,blocksz=65536\"; mtu = 4200;") DEVICE("mtu = 4096;")
 		"protection = { psk_file = \"k\"; peers = ( { network = \"10.0.0.0/24\"; } ); };\n", 4,
 		"devices[0].mtu: 4096 needs a port MTU of 4220 with protection, port \"p0\" has 4200", 1},

@@ -194,6 +194,33 @@ static void sm2_certificates(void **state)
 	meet("P-256", "SM2", 1, 2000, CRYPT_SM4_GCM);
 }
 
+/* A name can only be proved by a certificate: whoever has a pre-shared key does not get past it. */
+static void name_without_certificate(void **state)
+{
+	struct certs_ca ca = certs_ca_new("P-256", "ca");
+	struct certs_want good = {0};
+	struct crypt_assoc_status status;
+	const char *name = "host";
+
+	(void)state;
+	world_init(&w, 3, certs_cred(&ca, &good, &ca, WORLD_PSK), world_psk(WORLD_PSK));
+	w.hosts[0].config.hs.peer_names = &name;
+	w.hosts[0].config.hs.n_peer_names = 1;
+	expect_refusal(1, "no way of authentication that is allowed here", "it has no way of authentication in common");
+	/* A key that is set for this very peer is as good. */
+	world_init(&w, 3, certs_cred(&ca, &good, &ca, "a " WORLD_PSK), world_psk(WORLD_PSK));
+	w.hosts[0].config.hs.peer_names = &name;
+	w.hosts[0].config.hs.n_peer_names = 1;
+	w.hosts[0].config.hs.psk_id = "a";
+	world_up(&w);
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	world_run(&w, 5 * SECOND_NS);
+	crypt_assoc_status(w.hosts[0].assoc, &status);
+	assert_int_equal(status.method, CRYPT_METHOD_PSK);
+	world_free(&w);
+	certs_ca_free(&ca);
+}
+
 /* Certificate of host @bad is as wanted; the other one's is good. */
 static void expect_cert_refusal(unsigned int bad, const struct certs_want *want, bool other_ca, const char *name,
 	const char *here, const char *there)
@@ -320,6 +347,7 @@ int main(void)
 		cmocka_unit_test(another_version),
 		cmocka_unit_test(certificates),
 		cmocka_unit_test(sm2_certificates),
+		cmocka_unit_test(name_without_certificate),
 		cmocka_unit_test(bad_certificates),
 		cmocka_unit_test(certificate_expires),
 		cmocka_unit_test(forged_notice),
