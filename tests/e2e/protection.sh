@@ -18,8 +18,9 @@ psk "$tmp_dir/B.psk" "$KEY"
 fabric_config "host_mbps = 1000; leaf_mbps = 1000; buffer_bytes = 8388608;" | sed 's/mtu = 4200/mtu = 4300/' >"$tmp_dir/fabric.conf"
 fabric_start "$tmp_dir/fabric.conf" || finish
 
+sprayed='multipath = { peers = [ "10.77.0.0/24" ]; };'
 # daemons KEYS: with these keys of both protection groups
-daemons() { both_protected "$1" "$required4" 'multipath = { peers = [ "10.77.0.0/24" ]; };'; }
+daemons() { both_protected "$1" "$required4" "$sprayed"; }
 
 programs() {
 	perftest "$1: ib_write_bw" 60 ib_write_bw $V4 -D 2 -q 4 -t 16
@@ -28,12 +29,26 @@ programs() {
 	verify "$1: every byte" 60 $V4 4096 -q 4 -s 262144
 }
 
+# What rping writes, in the clear.
+plain_text() { on_wire 'frame contains "rdma-ping-"'; }
+
+# Without protection: the same results, and what the wire is looked through for is found.
+MORE=$sprayed roced_start A "$(af_packet_device port)" 4096 4300 "$A4/24" "$A6/64" || finish
+MORE=$sprayed roced_start B "$(af_packet_device port)" 4096 4300 "$B4/24" "$B6/64" || finish
+watch_wire 12
+programs "without"
+wait "$tshark_pid"
+check "without: all is plain" [ "$(on_wire "udp.dstport == 4791")" -gt 100 ]
+check "without: what rping writes can be read" [ "$(plain_text)" -gt 0 ]
+stop_daemons
+
 for cipher in aes-256-gcm sm4-gcm; do
 	daemons "suites = [ \"$cipher\" ];"
 	watch_wire 12
 	programs "$cipher"
 	wait "$tshark_pid"
 	check "$cipher: no RoCE packet is plain" only_protected
+	check "$cipher: nothing that rping writes can be read" [ "$(plain_text)" -eq 0 ]
 	check "$cipher: both agreed on it" grep -q "$cipher" "$tmp_dir/roced-A.log"
 	check "$cipher: nothing was refused" nothing_refused
 	stop_daemons
