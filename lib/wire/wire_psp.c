@@ -68,13 +68,30 @@ bool wire_psp_read(const uint8_t *from, struct wire_psp *psp)
 		(from[3] & (SAMPLE_AND_DROP | VIRTUAL | ALWAYS_ONE)) == ALWAYS_ONE;
 }
 
+/* A sum of words of 32 bits in whatever byte order, folded to 16: all ones if the header's checksum is right (RFC 1071, 1 and 2). */
+static uint32_t fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint32_t)((sum & 0xffff) + (sum >> 16));
+}
+
+static bool ip4_is_right(const uint8_t *ip)
+{
+	uint32_t words[IP4_BYTES / 4];
+
+	memcpy(words, ip, sizeof(words));
+	return fold((uint64_t)words[0] + words[1] + words[2] + words[3] + words[4]) == 0xffff;
+}
+
 static enum base_drop find_ip4(const uint8_t *ip, size_t n, size_t frame_bytes, struct wire_udp_at *at)
 {
 	uint16_t bytes;
 
 	if (n < at->l3 + IP4_BYTES + UDP_BYTES)
 		return BASE_DROP_TRUNCATED;
-	if (ip[0] != 0x45 || (get16(ip + 6) & FRAGMENT) != 0 || wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)) != 0)
+	if (ip[0] != 0x45 || (get16(ip + 6) & FRAGMENT) != 0 || !ip4_is_right(ip))
 		return BASE_DROP_IP_HEADER;
 	if (ip[9] != NEXT_UDP)
 		return BASE_DROP_NOT_ROCE;
@@ -128,13 +145,16 @@ enum base_drop wire_udp_find(const uint8_t *frame, size_t n, size_t frame_bytes,
 
 void wire_udp_resize(uint8_t *ip, uint8_t version, int bytes)
 {
+	uint16_t old;
+
 	if (version == 6) {
 		put16(ip + 4, (uint32_t)(get16(ip + 4) + bytes));
 		return;
 	}
-	put16(ip + 2, (uint32_t)(get16(ip + 2) + bytes));
-	put16(ip + 10, 0);
-	put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
+	old = get16(ip + 2);
+	put16(ip + 2, (uint32_t)(old + bytes));
+	/* The checksum follows the length (RFC 1624, 3). */
+	put16(ip + 10, ~fold((uint64_t)(uint16_t)~get16(ip + 10) + (uint16_t)~old + (uint16_t)(old + bytes)));
 }
 
 uint16_t wire_udp_dport(const uint8_t *frame, size_t n)

@@ -94,6 +94,47 @@ static void header_byte_by_byte(void **state)
 	assert_int_equal(sender->bytes, 52);
 }
 
+/* Whatever else is in an IPv4 header: its checksum is what it would be if it were summed up anew. */
+static void ipv4_checksums_follow_the_length(void **state)
+{
+	uint64_t x = 1;
+
+	(void)state;
+	for (uint32_t length = 28; length < 65536 - WIRE_PSP_OVERHEAD; length++) {
+		uint8_t ip[20], want[20];
+
+		for (size_t i = 0; i < sizeof(ip); i++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			/* Some with little in them, for sums at the ends of their range. */
+			ip[i] = length % 16 == 0 ? (uint8_t)-(length % 32 / 16) : (uint8_t)(x >> 56);
+		}
+		put16(ip + 2, length);
+		put16(ip + 10, 0);
+		put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, 20)));
+		memcpy(want, ip, sizeof(ip));
+		put16(want + 2, length + WIRE_PSP_OVERHEAD);
+		put16(want + 10, 0);
+		put16(want + 10, wire_csum_fold(wire_csum_add(0, want, 20)));
+		wire_udp_resize(ip, 4, WIRE_PSP_OVERHEAD);
+		assert_memory_equal(ip, want, sizeof(ip));
+	}
+}
+
+/* A header of which any bit changed is told from one that is right. */
+static void ipv4_checksums_are_looked_at(void **state)
+{
+	struct wire_udp_at at;
+
+	(void)state;
+	pkts[0] = frame_make(0, 44, false, false);
+	assert_int_equal(wire_udp_find(frames[0].before, frames[0].bytes, frames[0].bytes, &at), BASE_DROP_NONE);
+	for (uint32_t bit = 14 * 8; bit < 34 * 8; bit++) {
+		frames[0].before[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_int_equal(wire_udp_find(frames[0].before, frames[0].bytes, frames[0].bytes, &at), BASE_DROP_IP_HEADER);
+		frames[0].before[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
 static void all_suites_have_their_version(void **state)
 {
 	static const uint8_t versions[CRYPT_SUITES] = {0, 1, 8};
@@ -542,6 +583,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(header_byte_by_byte, start, stop),
+		cmocka_unit_test(ipv4_checksums_follow_the_length),
+		cmocka_unit_test(ipv4_checksums_are_looked_at),
 		cmocka_unit_test_setup_teardown(all_suites_have_their_version, start, stop),
 		cmocka_unit_test_setup_teardown(any_frame_comes_back_as_it_was, start, stop),
 		cmocka_unit_test_setup_teardown(segments_do_not_matter, start, stop),
