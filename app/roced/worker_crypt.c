@@ -29,7 +29,7 @@ static void *device_open(const char *name)
 	if (ctx == NULL)
 		log_line(LOG_ERR, "workers[].crypto: %s: %s", name,
 			errno == ENODEV ? "there is no crypto device of that name" :
-			errno == ENOTSUP ? "it has no AES-GCM with a nonce of 12 and a tag of 16 bytes" : strerror(errno));
+			errno == ENOTSUP ? "it has neither AES-GCM nor SM4-GCM with a nonce of 12 and a tag of 16 bytes" : strerror(errno));
 	return ctx;
 }
 

@@ -10,13 +10,8 @@
 #include <rte_cryptodev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
-#include <rte_version.h>
 
 #include "crypt_cryptodev_internal.h"
-
-#if RTE_VERSION >= RTE_VERSION_NUM(25, 3, 0, 0)
-#define HAVE_SM4_GCM 1
-#endif
 
 #define QUEUE_PAIR   0
 #define DESCRIPTORS  256u
@@ -238,7 +233,7 @@ void *crypt_cryptodev_new(const char *device, enum crypt_cryptodev_path path, ui
 		return NULL;
 	dev->id = (uint8_t)id;
 	rc = choose_path(dev, path);
-	if (rc == 0 && !knows(dev, CRYPT_AES_128_GCM))
+	if (rc == 0 && !knows(dev, CRYPT_AES_128_GCM) && !knows(dev, CRYPT_AES_256_GCM) && !knows(dev, CRYPT_SM4_GCM))
 		rc = -ENOTSUP;
 	if (rc == 0)
 		rc = configure(dev);

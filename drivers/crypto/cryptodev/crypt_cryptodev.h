@@ -6,7 +6,7 @@
  *
  * A DPDK session is for one length of AAD, so this backend is for packets whose AAD has CRYPT_CRYPTODEV_AAD bytes: those of
  * lib/crypt, whose AAD is the PSP header. Jobs with another length, and with more than CRYPT_CRYPTODEV_SEGS segments, get
- * -ENOTSUP. SM4-GCM from DPDK 25.03 on, where the device has it.
+ * -ENOTSUP. SM4-GCM where DPDK has its number, from 25.03 on, and the device knows it.
  */
 #ifndef CRYPT_CRYPTODEV_H
 #define CRYPT_CRYPTODEV_H
@@ -27,7 +27,7 @@ enum crypt_cryptodev_path {
 /*
  * Configures and starts the device of that name, which is not in use, with one queue pair and room for max_keys keys. The caller
  * frees the result with crypt_cryptodev_free(), after its keys. NULL with errno set: ENODEV: there is none of that name; ENOTSUP:
- * it has no AES-GCM with a nonce of 12, a tag of 16 and an AAD of 16 bytes, or not that path; ENOMEM; else what its driver said.
+ * it has none of the suites with a nonce of 12, a tag of 16 and an AAD of 16 bytes, or not that path; ENOMEM; else what its driver said.
  */
 void *crypt_cryptodev_new(const char *device, enum crypt_cryptodev_path path, uint32_t max_keys);
 void crypt_cryptodev_free(void *ctx);
