@@ -221,8 +221,8 @@ static void every_bit_counts(void **state)
 				make(p, (enum crypt_suite)suite, lengths[l]);
 				for (uint32_t bit = 0; bit < 8 * lengths[l]; bit++)
 					refuse_text(&backends[b], keys, p, bit);
-				for (uint32_t i = 0; i < p->aad_bytes; i++)
-					refuse(&backends[b], keys, p, &p->aad[i], (uint32_t)(ref_random() % 8));
+				for (uint32_t bit = 0; bit < 8 * p->aad_bytes; bit++)
+					refuse(&backends[b], keys, p, &p->aad[bit / 8], bit % 8);
 				for (uint32_t bit = 0; bit < 8 * CRYPT_NONCE_BYTES; bit++)
 					refuse(&backends[b], keys, p, &p->nonce[bit / 8], bit % 8);
 				for (uint32_t bit = 0; bit < 8 * CRYPT_TAG_BYTES; bit++) {
