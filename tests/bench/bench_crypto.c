@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <gcrypt.h>
@@ -23,6 +22,7 @@
 #include <intel-ipsec-mb.h>
 #endif
 
+#include "bench_clock.h"
 #include "crypt_simd.h"
 
 #define SLOTS       8u
@@ -31,7 +31,6 @@
 #define AAD_BYTES   16u
 #define MAX_ROUNDS  1001u
 #define ROUND_NS    60000.0
-#define CHAIN       20000u
 
 static uint8_t room[SLOTS * SLOT_BYTES] __attribute__((aligned(64)));
 static uint8_t tags[MAX_BURST][16], nonces[MAX_BURST][12], aad[AAD_BYTES] = {1};
@@ -42,45 +41,6 @@ static void die(const char *why)
 {
 	fprintf(stderr, "bench_crypto: %s\n", why);
 	exit(1);
-}
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), compare);
-	return v[n / 2];
-}
-
-/* Cycles of a nanosecond: an addition that needs the one before takes a cycle. */
-static double clock_ghz(void)
-{
-	double v[31];
-
-	for (size_t i = 0; i < 31; i++) {
-		double began = now_ns();
-		uint64_t x = 0;
-
-		for (uint32_t k = 0; k < CHAIN / 10; k++)
-			__asm__ volatile("add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n"
-					 "add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n"
-					 : "+r"(x));
-		v[i] = CHAIN / (now_ns() - began);
-	}
-	return median(v, 31);
 }
 
 static uint8_t *slot(uint32_t i)
@@ -375,7 +335,7 @@ static double welch_t(struct sealer *s, enum crypt_suite suite)
 		ns[kind][n[kind]++] = now_ns() - began;
 	}
 	for (size_t k = 0; k < 2; k++) {
-		qsort(ns[k], n[k], sizeof(double), compare);
+		qsort(ns[k], n[k], sizeof(double), compare_doubles);
 		n[k] = n[k] * 9 / 10;
 		for (size_t i = 0; i < n[k]; i++)
 			mean[k] += ns[k][i] / (double)n[k];
