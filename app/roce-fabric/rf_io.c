@@ -72,13 +72,13 @@ static void forward(struct rf_net *net, struct rf_port *from, const struct rf_fr
 	const uint8_t *macs = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t to;
 
-	rf_macs_learn(&net->macs, macs + RF_MAC_BYTES, from->port.index, net->now_ns);
+	gateway_macs_learn(&net->macs, macs + RF_MAC_BYTES, from->port.index, net->now_ns);
 	/* for who has to change the header on the way out */
 	m->ol_flags = 0;
 	m->l2_len = frame->ip_off & 0x7fu;
 	m->packet_type = frame->ip_version == 4 ? RTE_PTYPE_L3_IPV4 : frame->ip_version == 6 ? RTE_PTYPE_L3_IPV6 : 0;
-	to = rf_macs_find(&net->macs, macs, net->now_ns);
-	if (to == RF_NO_PORT)
+	to = gateway_macs_find(&net->macs, macs, net->now_ns);
+	if (to == GATEWAY_NO_PORT)
 		flood(net, from, frame, m);
 	else if (to == from->port.index)
 		rf_drop(from, m, RF_DROP_SAME_PORT);

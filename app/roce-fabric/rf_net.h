@@ -10,9 +10,9 @@
 #include "qos_pause.h"
 #include "qos_pfc.h"
 #include "rf_config.h"
+#include "gateway_macs.h"
 #include "rf_filter.h"
 #include "rf_frame.h"
-#include "rf_macs.h"
 
 #define RF_BURST   32u
 #define RF_BACKLOG 1024u     /* frames that wait for a port; a power of two */
@@ -87,7 +87,7 @@ struct rf_net {
 	struct rf_port **by_host; /* NULL: a host without a port */
 	struct rf_late late;
 	uint64_t random;
-	struct rf_macs macs;
+	struct gateway_macs macs;
 	struct rf_impair impair;
 };
 

@@ -30,7 +30,7 @@ static const struct config_key keys[] = {
 	T("transport.recovery", TP(recovery_name), "",
 		"selective or go-back-n; default: selective for RC, which others have none of"),
 	T("transport.scheduler", TP(scheduler_name), "",
-		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed; default: "
+		"how packets choose their ways: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap, mixed or weighted; default: "
 		"adaptive with selective, else ecmp, which is one UDP port a queue pair"),
 	T("transport.congestion", TP(congestion_name), "",
 		"window, which grows by packets and shrinks by parts, none, dcqcn, timely, swift, theta-powertcp, nscc, "

@@ -22,6 +22,8 @@
 #define CONFIG_MAX_PEERS    VD_MAX_PEERS
 #define CONFIG_MAX_CHANNELS 8
 #define CONFIG_MAX_NAMES    4
+#define CONFIG_MAX_REMOTES  32
+#define CONFIG_MAX_NETWORKS 16
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
 struct config_rx {
@@ -142,6 +144,29 @@ struct config_protection {
 	struct config_protect peers[CONFIG_MAX_PEERS];
 };
 
+/* A far gateway, and the hosts behind it. */
+struct config_remote {
+	struct config_at at;
+	struct config_prefix address;      /* one host */
+	uint32_t n_networks;
+	struct config_prefix networks[CONFIG_MAX_NETWORKS];
+};
+
+/* Between hosts that know nothing of it: docs/gateway.md. */
+struct config_gateway {
+	char device[CONFIG_NAME_BYTES];    /* "": there is none */
+	uint32_t device_index;
+	uint32_t n_host_ports;
+	char host_ports[CONFIG_MAX_PORTS][CONFIG_NAME_BYTES];
+	uint32_t host_mask;                /* the same, a bit each */
+	bool bridge;
+	uint32_t port, paths, base_rtt_us, silence_us, report_us, report_packets;
+	struct config_scheduler scheduler;
+	uint32_t max_flows, max_flows_per_host, flow_idle_ms, reorder_packets, reorder_us;
+	uint32_t n_remotes;
+	struct config_remote remotes[CONFIG_MAX_REMOTES];
+};
+
 /* A traffic class of all ports: docs/channels.md. */
 struct config_channel {
 	struct config_at at;
@@ -232,6 +257,7 @@ struct config {
 	struct config_dcqcn dcqcn;
 	struct config_pfc pfc;
 	struct config_protection protection;
+	struct config_gateway gateway;
 	struct vd_limits limits;
 	uint32_t burst_us;
 	struct vd_user_limits user_limits;

@@ -10,11 +10,6 @@
 /* IPv6, UDP, BTH, RETH, immediate and ICRC around the payload: what an RDMA MTU needs of the port's. */
 #define ROCE_OVERHEAD 84
 
-static struct config *config_of(const struct config_reader *reader)
-{
-	return reader->base;
-}
-
 /* A port whose name could not be read is reported already; what refers to it is not wrong as well. */
 static bool all_ports_named(const struct config *config)
 {
@@ -351,4 +346,5 @@ void config_check(struct config_reader *reader)
 	check_congestion(reader);
 	check_held(reader);
 	config_check_channels(reader);
+	config_check_gateway(reader);
 }

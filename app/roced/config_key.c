@@ -34,6 +34,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_NAME] = "a name in quotes",
 		[CONFIG_TEXTS] = "an array of texts [ \"...\", ... ]",
 		[CONFIG_NAMES] = "an array of names [ \"...\", ... ]",
+		[CONFIG_NETWORKS] = "an array of networks [ \"a/len\", ... ]",
 		[CONFIG_PREFIXES] = "an array of addresses [ \"10.0.0.1/24\", ... ]",
 		[CONFIG_ADDR4] = "an IPv4 address in quotes",
 		[CONFIG_ADDR6] = "an IPv6 address in quotes",
@@ -75,7 +76,8 @@ static void print_range(const struct config_key *key, char *out, size_t n)
 	out[0] = '\0';
 	if (key->type == CONFIG_UINT || key->type == CONFIG_BITS)
 		snprintf(out, n, "%llu..%llu", (unsigned long long)key->min, (unsigned long long)key->max);
-	else if (key->type == CONFIG_LIST_OF || key->type == CONFIG_TEXTS || key->type == CONFIG_NAMES || key->type == CONFIG_PREFIXES ||
+	else if (key->type == CONFIG_LIST_OF || key->type == CONFIG_TEXTS || key->type == CONFIG_NAMES ||
+		key->type == CONFIG_NETWORKS || key->type == CONFIG_PREFIXES ||
 		key->type == CONFIG_PEERS_OF)
 		snprintf(out, n, "%llu..%llu entries", (unsigned long long)key->min,
 			(unsigned long long)key->max);

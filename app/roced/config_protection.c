@@ -8,11 +8,6 @@
 #include "wire_frame.h"
 #include "wire_psp.h"
 
-static struct config *config_of(const struct config_reader *reader)
-{
-	return reader->base;
-}
-
 bool config_same_network(const struct config_prefix *a, const struct config_prefix *b)
 {
 	return a->len != 0 && a->len == b->len && memcmp(a->addr.b, b->addr.b, sizeof(a->addr.b)) == 0;

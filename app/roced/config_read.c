@@ -273,6 +273,21 @@ static bool is_array(struct config_reader *reader, const struct place *place, co
 	return false;
 }
 
+/* What an array of that type is made of. */
+static enum config_type item_type(enum config_type type)
+{
+	switch (type) {
+	case CONFIG_TEXTS:
+		return CONFIG_TEXT;
+	case CONFIG_NAMES:
+		return CONFIG_NAME;
+	case CONFIG_NETWORKS:
+		return CONFIG_NETWORK;
+	default:
+		return type;
+	}
+}
+
 /* An array of texts. */
 static void read_array(struct config_reader *reader, const struct place *parent, const struct place *place,
 	const struct config_key *key, const config_setting_t *setting)
@@ -288,7 +303,7 @@ static void read_array(struct config_reader *reader, const struct place *parent,
 		struct place child;
 
 		place_child(parent, name, name_bytes, (int)i, &child);
-		item.type = key->type == CONFIG_TEXTS ? CONFIG_TEXT : key->type == CONFIG_NAMES ? CONFIG_NAME : key->type;
+		item.type = item_type(key->type);
 		item.min = 1;
 		read_text(reader, &child, &item, config_setting_get_elem(setting, i),
 			(uint8_t *)parent->base + key->off + (size_t)i * key->bytes);
@@ -342,6 +357,7 @@ static void read_value(struct config_reader *reader, const struct place *parent,
 		break;
 	case CONFIG_TEXTS:
 	case CONFIG_NAMES:
+	case CONFIG_NETWORKS:
 	case CONFIG_PREFIXES:
 	case CONFIG_SUITE:
 		read_array(reader, parent, &place, key, setting);

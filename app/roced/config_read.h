@@ -30,6 +30,7 @@ enum config_type {
 	CONFIG_NAME,      /* letters, digits, '-', '_', '.' */
 	CONFIG_TEXTS,     /* [ "...", ... ] */
 	CONFIG_NAMES,     /* the same, of names */
+	CONFIG_NETWORKS,  /* and of networks */
 	CONFIG_PREFIXES,  /* [ "10.0.0.1/24", "fd00::1/64" ] */
 	CONFIG_ADDR4,
 	CONFIG_ADDR6,

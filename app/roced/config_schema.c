@@ -8,6 +8,7 @@
 #define GROUP             0, 0, 0
 #define MULTIPATH(f)      offsetof(struct config, multipath.f), sizeof(((struct config_multipath *)0)->f), 0
 #define PROTECTION(f) F(config, protection.f)
+#define GATEWAY(f)    F(config, gateway.f)
 #define CONGESTION(f)     offsetof(struct config, congestion.f), sizeof(((struct config_congestion *)0)->f), 0
 #define DCQCN(f)          offsetof(struct config, dcqcn.f), sizeof(((struct config_dcqcn *)0)->f), 0
 #define PFC(f)            offsetof(struct config, pfc.f), sizeof(((struct config_pfc *)0)->f), 0
@@ -131,7 +132,7 @@ const struct config_key config_keys[] = {
 	{"multipath.peers[].merge", CONFIG_BOOLEAN, F(config_peers, merge), 0, 1, "true", "",
 		"false: messages to them are not merged, as if multipath.merge_bytes were 0"},
 	{"multipath.scheduler", CONFIG_SCHEDULER, MULTIPATH(scheduler), 0, 0, "adaptive", "",
-		"which path a packet takes: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap or mixed"},
+		"which path a packet takes: adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap, mixed or weighted"},
 	{"multipath.evs", CONFIG_UINT, MULTIPATH(evs), 1, PATH_SCHED_MAX_EVS, "64", "",
 		"entropy values (UDP source ports) of a queue pair, about four times the number of paths"},
 	{"multipath.plain", CONFIG_GROUP_OF, GROUP, 0, 1, "", "",
@@ -193,6 +194,38 @@ const struct config_key config_keys[] = {
 		"DNS names or addresses, one of which its certificate has, and only a certificate or its own psk_id is believed; default: any"},
 	{"protection.peers[].devices", CONFIG_NAMES, L(config_protect, devices, n_devices), 0, VD_MAX_DEVICES, "", "",
 		"devices that this is for; default: all"},
+
+	{"gateway", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "between hosts that know nothing of it and a fabric: see gateway.md"},
+	{"gateway.device", CONFIG_NAME, GATEWAY(device), 0, 0, "", "",
+		"name of the device whose addresses tunnels have; its port is that of the fabric"},
+	{"gateway.host_ports", CONFIG_NAMES, L(config, gateway.host_ports, gateway.n_host_ports), 0, CONFIG_MAX_PORTS, "", "",
+		"names of the ports that hosts are behind"},
+	{"gateway.bridge", CONFIG_BOOLEAN, GATEWAY(bridge), 0, 1, "true", "",
+		"pass on what is no RoCE for a far gateway, between all of these ports; false: it is dropped"},
+	{"gateway.port", CONFIG_UINT, GATEWAY(port), 1, 65472, "4794", "",
+		"UDP port of tunnels of the first worker; the others have those after it"},
+	{"gateway.paths", CONFIG_UINT, GATEWAY(paths), 1, PATH_SCHED_MAX_EVS, "32", "paths",
+		"UDP source ports that the packets of a tunnel are spread over"},
+	{"gateway.scheduler", CONFIG_SCHEDULER, GATEWAY(scheduler), 0, 0, "weighted", "",
+		"which path a packet takes: as multipath.scheduler"},
+	{"gateway.base_rtt_us", CONFIG_UINT, GATEWAY(base_rtt_us), 1, 1000000, "50", "us", "round trip of an idle path, about"},
+	{"gateway.silence_us", CONFIG_UINT, GATEWAY(silence_us), 100, 10000000, "20000", "us",
+		"a path of which the far gateway reports nothing for so long, and for four round trips, is not used"},
+	{"gateway.report_us", CONFIG_UINT, GATEWAY(report_us), 10, 1000000, "200", "us", "how long a report of what has come waits for more"},
+	{"gateway.report_packets", CONFIG_UINT, GATEWAY(report_packets), 1, 65535, "64", "packets", "after which it does not wait"},
+	{"gateway.max_flows", CONFIG_UINT, GATEWAY(max_flows), 16, 1048576, "16384", "flows",
+		"of a worker that are kept in order; those beyond take one path each"},
+	{"gateway.max_flows_per_host", CONFIG_UINT, GATEWAY(max_flows_per_host), 1, 1048576, "4096", "flows", "of one host among these"},
+	{"gateway.flow_idle_ms", CONFIG_UINT, GATEWAY(flow_idle_ms), 1, 3600000, "30000", "ms",
+		"after which a flow gives its place to another one"},
+	{"gateway.reorder_packets", CONFIG_UINT, GATEWAY(reorder_packets), 1, 1048576, "4096", "packets",
+		"that a worker holds until those before them have come; at most a quarter of ports[].mbufs of the fabric's port"},
+	{"gateway.reorder_us", CONFIG_UINT, GATEWAY(reorder_us), 1, 10000000, "5000", "us", "for how long"},
+	{"gateway.remotes", CONFIG_LIST_OF, L(config, gateway.remotes, gateway.n_remotes), 0, CONFIG_MAX_REMOTES, "", "",
+		"far gateways"},
+	{"gateway.remotes[].address", CONFIG_NETWORK, F(config_remote, address), 0, 0, NULL, "", "address of its device"},
+	{"gateway.remotes[].networks", CONFIG_NETWORKS, L(config_remote, networks, n_networks), 1, CONFIG_MAX_NETWORKS, NULL, "",
+		"networks of the hosts behind it; of several that hold a host the one with the longest prefix counts"},
 
 	{"channels", CONFIG_LIST_OF, L(config, channels, n_channels), 0, CONFIG_MAX_CHANNELS, "", "",
 		"traffic classes that ports send by: see channels.md; what none names is of the first"},

@@ -8,6 +8,11 @@
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
+static inline struct config *config_of(const struct config_reader *reader)
+{
+	return reader->base;
+}
+
 /* Checks what no single key shows: references, uniqueness, sizes that belong together. */
 void config_check(struct config_reader *reader);
 /* The parts of it that are about XDP programs, whose defaults it sets, about channels, and about protection. */
@@ -19,5 +24,8 @@ void config_check_protection(struct config_reader *reader);
 
 /* Whether two prefixes that could be read are one. */
 bool config_same_network(const struct config_prefix *a, const struct config_prefix *b);
+
+/* And the gateway. */
+void config_check_gateway(struct config_reader *reader);
 
 #endif

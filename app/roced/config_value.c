@@ -144,7 +144,7 @@ static const char *parse_network(const char *text, struct config_prefix *network
 static const char *parse_scheduler(const char *text, struct config_scheduler *out)
 {
 	if (path_sched_by_name(text, &out->kind) != 0)
-		return "one of adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap and mixed";
+		return "one of adaptive, ecmp, round_robin, flowlet, plb, reps, bitmap, mixed and weighted";
 	out->given = true;
 	return NULL;
 }
@@ -316,6 +316,7 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 	case CONFIG_PREFIXES:
 		return parse_prefix(text, dst);
 	case CONFIG_NETWORK:
+	case CONFIG_NETWORKS:
 		return parse_network(text, dst);
 	case CONFIG_SCHEDULER:
 		return parse_scheduler(text, dst);

@@ -2,6 +2,7 @@
 /* Counters to the log, for SIGUSR1. Values of other threads are read as they are. */
 #include <inttypes.h>
 
+#include "gateway.h"
 #include "log.h"
 #include "nodes.h"
 #include "rx_watch.h"
@@ -182,6 +183,7 @@ void dump_counters(const struct roced *roced)
 		dump_port(&roced->ports[p]);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		dump_xdp(&roced->ports[p]);
+	gateway_dump(roced);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		dump_worker(roced->workers[w]);
 }

@@ -234,10 +234,9 @@ static void no_matter(struct path_neigh_wait *wait, struct path_neigh_entry *ent
 }
 
 /* A held entry that does not answer is asked again from time to time. */
-struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
+struct link *link_hold_by(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
 	const struct wire_addr *dst)
 {
-	struct port *port = &roced->ports[roced->config.devices[device].planes[plane].port_index];
 	struct link *link;
 	int rc;
 
@@ -247,6 +246,12 @@ struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, con
 	link->wait.done = no_matter;
 	path_neigh_resolve(port->neigh, link->entry, &link->wait, clock_now_ns());
 	return link;
+}
+
+struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
+	const struct wire_addr *dst)
+{
+	return link_hold_by(roced, &roced->ports[roced->config.devices[device].planes[plane].port_index], device, src, dst);
 }
 
 /* ---- sending ---- */

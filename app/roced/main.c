@@ -22,6 +22,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "nodes.h"
+#include "gateway.h"
 #include "protect.h"
 #include "shape.h"
 #include "telemetry.h"
@@ -219,10 +220,14 @@ static int start_workers(struct roced *roced)
 		roced->plain_cc.rate_bps = 0;
 	if (rc == 0)
 		rc = controllers_init(roced);
+	if (rc == 0)
+		rc = gateway_init(roced);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
 		rc = worker_create(roced, w);
 	if (rc == 0)
 		rc = protect_init(roced);
+	if (rc == 0)
+		gateway_find_remotes(roced);
 	if (rc == 0)
 		rc = start_verbs(roced);
 	for (uint32_t w = 0; w < roced->n_workers && rc == 0; w++)
@@ -304,6 +309,7 @@ static void stop(struct roced *roced)
 		roced->ports[p].started = false;
 	}
 	protect_fini(roced);
+	gateway_fini(roced);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		worker_destroy(roced->workers[w]);
 	link_fini(roced);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "gateway.h"
 #include "group.h"
 #include "log.h"
 #include "net_memif.h"
@@ -188,6 +189,7 @@ void main_loop_run(struct roced *roced)
 			poll_links(roced);
 			tell_unagreed(roced);
 			group_advance(roced, now_ns);
+			gateway_watch(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}
 	}

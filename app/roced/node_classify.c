@@ -3,6 +3,7 @@
 #include <rte_prefetch.h>
 
 #include "crypt_msg.h"
+#include "gateway.h"
 #include "group.h"
 #include "nodes.h"
 #include "rx_watch.h"
@@ -14,7 +15,7 @@
 
 #define PREFETCH_AHEAD 4
 
-enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP, EDGE_SPREAD, EDGE_UNPROTECT };
+enum { EDGE_DELIVER, EDGE_PUNT, EDGE_HANDOFF, EDGE_DROP, EDGE_SPREAD, EDGE_UNPROTECT, EDGE_ENCAP, EDGE_DECAP, EDGE_BRIDGE };
 
 static rte_edge_t drop(struct worker *worker, enum base_drop reason)
 {
@@ -120,6 +121,11 @@ static bool must_be_protected(const struct worker *worker, struct rte_mbuf *m, c
 	return worker_crypt_required(worker, worker->roced->port_by_id[m->port], &dst, &src);
 }
 
+/* By enum gateway_verdict. */
+static const rte_edge_t gateway_edges[] = {
+	[GATEWAY_DROP] = EDGE_DROP, [GATEWAY_ENCAP] = EDGE_ENCAP, [GATEWAY_DECAP] = EDGE_DECAP, [GATEWAY_BRIDGE] = EDGE_BRIDGE,
+	[GATEWAY_HANDOFF] = EDGE_HANDOFF};
+
 static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 {
 	const struct port *port = worker->roced->port_by_id[m->port];
@@ -131,6 +137,12 @@ static rte_edge_t classify(struct worker *worker, struct rte_mbuf *m)
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0)
 		return drop(worker, BASE_DROP_TRUNCATED);
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	if (worker->gateway != NULL) {
+		enum gateway_verdict verdict = gateway_classify(worker, m);
+
+		if (verdict != GATEWAY_NOT)
+			return gateway_edges[verdict];
+	}
 	if (worker->crypt != NULL && *roced_route(m) == ROUTE_TX && of_protection(worker, m, &edge))
 		return edge;
 	reason = wire_parse(frame, m->data_len, pkt);
@@ -184,8 +196,8 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 struct rte_node_register node_classify = {
 	.name = "classify",
 	.process = process,
-	.nb_edges = 6,
+	.nb_edges = 9,
 	.next_nodes = {[EDGE_DELIVER] = "deliver", [EDGE_PUNT] = "punt", [EDGE_HANDOFF] = "handoff",
 		[EDGE_DROP] = "drop", [EDGE_SPREAD] = "spread",
-		[EDGE_UNPROTECT] = "unprotect"},
+		[EDGE_UNPROTECT] = "unprotect", [EDGE_ENCAP] = "encap", [EDGE_DECAP] = "decap", [EDGE_BRIDGE] = "bridge"},
 };

@@ -4,7 +4,7 @@
 #include "nodes.h"
 #include "rx_watch.h"
 
-enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC, EDGE_UNPROTECT };
+enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC, EDGE_UNPROTECT, EDGE_DECAP };
 
 /* From the main thread: to be sent. */
 static uint32_t take_frames(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
@@ -23,6 +23,8 @@ static rte_edge_t edge_of(const struct wire_pkt *pkt)
 		return EDGE_PFC;
 	if (pkt->kind == WIRE_KIND_PSP)
 		return EDGE_UNPROTECT;
+	if (pkt->kind == WIRE_KIND_TUNNEL)
+		return EDGE_DECAP;
 	return pkt->dqpn == GROUP_QPN ? EDGE_GROUP : EDGE_DELIVER;
 }
 
@@ -68,7 +70,7 @@ struct rte_node_register node_inject = {
 	.name = "inject",
 	.flags = RTE_NODE_SOURCE_F,
 	.process = process,
-	.nb_edges = 5,
+	.nb_edges = 6,
 	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver", [EDGE_GROUP] = "group", [EDGE_PFC] = "pfc",
-		[EDGE_UNPROTECT] = "unprotect"},
+		[EDGE_UNPROTECT] = "unprotect", [EDGE_DECAP] = "decap"},
 };

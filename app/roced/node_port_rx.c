@@ -24,7 +24,7 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 	if (n == 0)
 		return 0;
 	/* None of them has been opened yet. */
-	for (uint16_t i = 0; worker->crypt != NULL && i < n; i++)
+	for (uint16_t i = 0; (worker->crypt != NULL || worker->gateway != NULL) && i < n; i++)
 		*roced_route(objs[i]) = ROUTE_TX;
 	worker->work += n;
 	node->idx = n;

@@ -2,6 +2,7 @@
 /* RoCE frames for peers with which there are keys are protected; those that must be and cannot are dropped. */
 #include <string.h>
 
+#include "gateway.h"
 #include "nodes.h"
 #include "wire_addr.h"
 #include "wire_frame.h"
@@ -9,14 +10,26 @@
 
 enum { EDGE_PORT_TX, EDGE_SHAPE };
 
-/* Addresses of a frame that goes to the RoCE port. */
-static bool addresses(const struct rte_mbuf *m, struct wire_addr *local, struct wire_addr *peer)
+/* RoCE, and tunnels that hold it; what goes to a gateway's hosts has been opened there. */
+static bool is_protected_kind(const struct worker *worker, const struct rte_mbuf *m, uint16_t port)
+{
+	const struct gateway *gateway = worker->roced->gateway;
+
+	if (gateway == NULL)
+		return port == WIRE_ROCE_PORT;
+	if (gateway_is_host_port(gateway, worker->roced->port_by_id[m->port]))
+		return false;
+	return port == WIRE_ROCE_PORT || port - gateway->config->port < GATEWAY_LANES;
+}
+
+/* Addresses of a frame that is to be protected. */
+static bool addresses(const struct worker *worker, const struct rte_mbuf *m, struct wire_addr *local, struct wire_addr *peer)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct wire_udp_at at;
 
 	if (wire_udp_find(frame, m->data_len, m->pkt_len, &at) != BASE_DROP_NONE ||
-		(frame[at.l4 + 2] << 8 | frame[at.l4 + 3]) != WIRE_ROCE_PORT)
+		!is_protected_kind(worker, m, (uint16_t)(frame[at.l4 + 2] << 8 | frame[at.l4 + 3])))
 		return false;
 	wire_udp_addrs(frame, &at, local, peer);
 	return true;
@@ -29,7 +42,7 @@ static struct crypt_tx_sa *sa_of(struct worker *worker, const struct rte_mbuf *m
 	const struct crypt_pair *pair;
 
 	*reason = BASE_DROP_NONE;
-	if (!addresses(m, &local, &peer))
+	if (!addresses(worker, m, &local, &peer))
 		return NULL;
 	pair = crypt_pairs_find(worker->crypt->pairs, &local, &peer);
 	if (pair != NULL && pair->tx != NULL)

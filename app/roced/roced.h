@@ -22,6 +22,7 @@
 struct worker;
 struct stall_watch;
 struct protect;
+struct gateway;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -52,6 +53,7 @@ struct roced {
 	struct vd *vd;
 	struct stall_watch *stalls;
 	struct protect *protect;           /* protect.h; NULL: nobody is to be protected */
+	struct gateway *gateway;           /* gateway.h; NULL: there is none */
 	uint64_t seed;
 	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
 	struct cc_dcqcn_params dcqcn;
@@ -133,6 +135,9 @@ void link_resolve_by(struct roced *roced, struct port *port, uint32_t device, co
  * neighbours that are not known. */
 void link_resolve_keys(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
 	const struct wire_addr *dst, vd_resolved_fn cb, void *cb_arg);
+/* The link to dst by a port; asks for the neighbour, and does not wait for it. NULL: no memory, or no way. */
+struct link *link_hold_by(struct roced *roced, struct port *port, uint32_t device, const struct wire_addr *src,
+	const struct wire_addr *dst);
 /* The link of a plane; asks for the neighbour, and does not wait for it. NULL: no memory, or such a network is not there. */
 struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
 	const struct wire_addr *dst);

@@ -120,7 +120,8 @@ int telemetry_put_texts(struct rte_tel_data *d, const char *name, const char *co
 int telemetry_start(struct roced *roced)
 {
 	static int (*const starts[])(void) = {
-		telemetry_paths_start, telemetry_counters_start, telemetry_ports_start, telemetry_protect_start, telemetry_xdp_start};
+		telemetry_paths_start, telemetry_counters_start, telemetry_ports_start, telemetry_protect_start, telemetry_xdp_start,
+		telemetry_gateway_start};
 	int rc = 0;
 
 	if (!roced->config.control.telemetry)

@@ -38,5 +38,6 @@ int telemetry_counters_start(void);
 int telemetry_ports_start(void);
 int telemetry_protect_start(void);
 int telemetry_xdp_start(void);
+int telemetry_gateway_start(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <rte_pause.h>
 
 #include "clock.h"
+#include "gateway.h"
 #include "group.h"
 #include "log.h"
 #include "nodes.h"
@@ -65,7 +66,7 @@ void worker_flush_emit(struct worker *worker)
 	worker->n_emit = 0;
 }
 
-static void emit(struct worker *worker, struct rte_mbuf *m, enum route route)
+void worker_emit(struct worker *worker, struct rte_mbuf *m, enum route route)
 {
 	*roced_route(m) = (uint8_t)route;
 	if (worker->n_emit == WORKER_EMIT)
@@ -98,7 +99,7 @@ static void emit_to_members(struct worker *worker, struct rte_mbuf *m)
 	struct rte_mbuf *copy = worker->n_groups != 0 ? worker_copy(worker, m) : NULL;
 
 	if (copy != NULL)
-		emit(worker, copy, ROUTE_LOOP);
+		worker_emit(worker, copy, ROUTE_LOOP);
 }
 
 /* Link addresses are filled in here and not later, since the link may be given back once the transport
@@ -118,7 +119,7 @@ static void pkt_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
 	m->port = link->port->id;
 	if (TP_PKT(m)->dqpn == GROUP_QPN)
 		emit_to_members(worker, m);
-	emit(worker, m, link->entry == NULL ? ROUTE_LOOP : ROUTE_TX);
+	worker_emit(worker, m, link->entry == NULL ? ROUTE_LOOP : ROUTE_TX);
 }
 
 /* ---- sleeping and being called ---- */
@@ -208,6 +209,7 @@ static void sleep_now(struct worker *worker)
 	uint64_t next_ns = RTE_MIN(tp_next_ns(worker->tp), shape_next_ns(worker)), ns = worker->sleep_ns;
 
 	next_ns = RTE_MIN(next_ns, rx_watch_next_ns(worker));
+	next_ns = RTE_MIN(next_ns, gateway_next_ns(worker));
 	if (next_ns <= worker->now_ns)
 		return;
 	if (ns > max_ns)
@@ -416,6 +418,8 @@ int worker_create(struct roced *roced, uint32_t index)
 	if (rc == 0)
 		rc = worker_crypt_init(worker);
 	if (rc == 0)
+		rc = gateway_worker_init(worker);
+	if (rc == 0)
 		rc = rx_watch_init(worker);
 	if (rc == 0)
 		rc = make_graph(worker);
@@ -442,6 +446,7 @@ void worker_destroy(struct worker *worker)
 	worker_tx_fini(worker);
 	if (worker->graph_made)
 		rte_graph_destroy(worker->graph_id);
+	gateway_worker_fini(worker);
 	worker_crypt_fini(worker);
 	shape_fini(worker);
 	tp_destroy(worker->tp);

@@ -60,6 +60,7 @@ struct worker_counters {
 };
 
 struct worker_crypt;
+struct gateway_worker;
 
 struct worker {
 	struct vd_worker *vd;      /* first: lib/verbs expects it there */
@@ -77,6 +78,7 @@ struct worker {
 	struct shape *shapes;      /* the same: shape.h */
 	bool shaped;               /* some port has channels */
 	struct worker_crypt *crypt; /* worker_crypt.h; NULL: nobody is to be protected */
+	struct gateway_worker *gateway; /* gateway.h; NULL: there is none */
 	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
 	uint32_t backlog;          /* frames in lanes 0 of all ports; queue pairs wait for them */
 	uint32_t lane_backlog;     /* in the other lanes; channels wait for theirs */
@@ -133,6 +135,8 @@ static inline void worker_discard(struct worker *worker, struct rte_mbuf *m, enu
 	rte_pktmbuf_free(m);
 }
 
+/* Sends a frame from the node that is named by worker_enter(). */
+void worker_emit(struct worker *worker, struct rte_mbuf *m, enum route route);
 /* Names the node in whose turn the transport may emit, and its edge to egress. */
 static inline void worker_enter(struct worker *worker, struct rte_node *node, rte_edge_t egress_edge)
 {

@@ -51,7 +51,12 @@
 	X(WRONG_PEER, "wrong_peer", "protected with keys that are for other addresses")                    \
 	X(NO_ROOM, "no_room", "no room in the buffer or the lengths for what protection adds")             \
 	X(SHARED, "shared", "buffer has another holder, so it is not ciphered")                            \
-	X(CRYPTO, "crypto", "cipher device failed")
+	X(CRYPTO, "crypto", "cipher device failed")                                                        \
+	X(FRAGMENT, "fragment", "fragment of a RoCE packet: hosts must send whole ones")                   \
+	X(TUNNEL, "tunnel", "tunnel packet that is malformed, of nobody known, or not for this worker")    \
+	X(TUNNEL_MTU, "tunnel_mtu", "host's packet that does not fit into the tunnel")                     \
+	X(TUNNEL_ECN, "tunnel_ecn", "congestion was met by a packet whose host does not heed marks")       \
+	X(NO_HOST, "no_host", "for a host that was not seen at any port")
 
 enum base_drop {
 #define BASE_DROP_ENUM(name, str, help) BASE_DROP_##name,

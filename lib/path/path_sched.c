@@ -21,6 +21,7 @@ static const struct path_sched_rules *const kinds[PATH_SCHED_KINDS] = {
 	[PATH_SCHED_REPS] = &path_sched_reps,
 	[PATH_SCHED_BITMAP] = &path_sched_bitmap,
 	[PATH_SCHED_MIXED] = &path_sched_mixed,
+	[PATH_SCHED_WEIGHTED] = &path_sched_weighted,
 };
 
 /* ---- configuration ---- */

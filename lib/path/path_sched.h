@@ -31,6 +31,7 @@ enum path_sched_kind {
 	PATH_SCHED_REPS,        /* recycles EVs of clean acknowledgements, else takes one at random */
 	PATH_SCHED_BITMAP,      /* in turn, passing over EVs with a penalty */
 	PATH_SCHED_MIXED,       /* recycles like REPS, else walks like BITMAP */
+	PATH_SCHED_WEIGHTED,    /* in turn, those with marks, losses and delay less often */
 	PATH_SCHED_KINDS,
 };
 

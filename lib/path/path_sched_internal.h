@@ -23,7 +23,7 @@ struct path_sched_rules {
 };
 
 extern const struct path_sched_rules path_sched_ecmp, path_sched_round_robin, path_sched_flowlet, path_sched_plb,
-	path_sched_reps, path_sched_bitmap, path_sched_mixed, path_sched_adaptive;
+	path_sched_reps, path_sched_bitmap, path_sched_mixed, path_sched_adaptive, path_sched_weighted;
 
 /* splitmix64 */
 static inline uint64_t path_random(struct path_sched *s)

@@ -323,11 +323,12 @@ static size_t build_arp(uint8_t *out, const struct wire_nd_from *from, uint16_t 
 	return frame_bytes;
 }
 
-/* A solicitation or advertisement with our link address as its option. */
+/* A solicitation or advertisement with our link address as its option; who has no address yet must not tell that (RFC 4861, 4.3). */
 static size_t build_nd(uint8_t *out, const struct wire_nd_from *from, uint8_t type, uint8_t flags,
 	const uint8_t *dmac, const struct wire_addr *dst, const struct wire_addr *target)
 {
-	size_t icmp_bytes = ND_BYTES + ND_OPT_BYTES;
+	bool with_option = type != ICMP6_SOLICIT || !is_unspecified(&from->addr);
+	size_t icmp_bytes = ND_BYTES + (with_option ? ND_OPT_BYTES : 0);
 	uint8_t *ip = write_eth(out, dmac, from, ETHERTYPE_IP6);
 	uint8_t *icmp = ip + IP6_BYTES;
 
@@ -341,9 +342,11 @@ static size_t build_nd(uint8_t *out, const struct wire_nd_from *from, uint8_t ty
 	icmp[0] = type;
 	icmp[4] = flags;
 	memcpy(icmp + 8, target->b, 16);
-	icmp[ND_BYTES] = type == ICMP6_SOLICIT ? ND_OPT_SOURCE : ND_OPT_TARGET;
-	icmp[ND_BYTES + 1] = 1;
-	memcpy(icmp + ND_BYTES + 2, from->mac, 6);
+	if (with_option) {
+		icmp[ND_BYTES] = type == ICMP6_SOLICIT ? ND_OPT_SOURCE : ND_OPT_TARGET;
+		icmp[ND_BYTES + 1] = 1;
+		memcpy(icmp + ND_BYTES + 2, from->mac, 6);
+	}
 	put16(icmp + 2, icmp6_csum(ip, icmp, icmp_bytes));
 	return (size_t)(icmp + icmp_bytes - out);
 }

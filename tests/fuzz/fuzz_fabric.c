@@ -12,7 +12,7 @@
 #include "rf_edit.h"
 #include "rf_filter.h"
 #include "rf_frame.h"
-#include "rf_macs.h"
+#include "gateway_macs.h"
 #include "wire_ecn.h"
 
 static const struct fk_fabric keys = {.pods = 2, .leaves = 2, .spines = 2, .hosts_per_leaf = 1, .cores_per_spine = 1,
@@ -113,15 +113,15 @@ static void check_command(const char *line, size_t n)
 
 static void check_frame(uint8_t *bytes, size_t n)
 {
-	static struct rf_macs macs;
+	static struct gateway_macs macs;
 	struct rf_frame frame, again;
 
 	rf_frame_parse(bytes, n, &frame);
 	if (frame.kind == RF_SHORT)
 		return;
 	FUZZ_CHECK(n >= RF_ETH_BYTES && frame.priority < WIRE_PAUSE_PRIORITIES);
-	rf_macs_learn(&macs, bytes + RF_MAC_BYTES, 3, 1);
-	FUZZ_CHECK((bytes[RF_MAC_BYTES] & 1) == 0 || rf_macs_find(&macs, bytes + RF_MAC_BYTES, 1) == RF_NO_PORT);
+	gateway_macs_learn(&macs, bytes + RF_MAC_BYTES, 3, 1);
+	FUZZ_CHECK((bytes[RF_MAC_BYTES] & 1) == 0 || gateway_macs_find(&macs, bytes + RF_MAC_BYTES, 1) == GATEWAY_NO_PORT);
 	if (frame.ip_version == 0) {
 		FUZZ_CHECK(!frame.ect && !frame.ce);
 		return;

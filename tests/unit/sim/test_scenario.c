@@ -96,7 +96,7 @@ static void test_errors(void **state)
 			"FILE:2: fabric.leaves: 0 is out of range, must be 1 to 1048576"},
 		{"transport = { scheduler = \"best\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.scheduler: \"best\" is wrong, must be adaptive, ecmp, round_robin, flowlet, plb, reps, "
-			"bitmap or mixed"},
+			"bitmap, mixed or weighted"},
 		{"transport = { recovery = \"none\"; };\nworkloads = ( { pattern = \"ring\"; } );",
 			"FILE: transport.recovery: \"none\" is wrong, must be go-back-n or selective"},
 		{"transport = { recovery = \"go-back-n\"; scheduler = \"reps\"; };\nworkloads = ( { pattern = \"ring\"; } );",

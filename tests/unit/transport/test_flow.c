@@ -109,7 +109,7 @@ static void test_order_is_kept(void **state)
 static void test_order_is_kept_by_gaps(void **state)
 {
 	static const enum path_sched_kind kinds[] = {PATH_SCHED_ROUND_ROBIN, PATH_SCHED_FLOWLET, PATH_SCHED_REPS,
-		PATH_SCHED_BITMAP, PATH_SCHED_MIXED};
+		PATH_SCHED_BITMAP, PATH_SCHED_MIXED, PATH_SCHED_WEIGHTED};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {

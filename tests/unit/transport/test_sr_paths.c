@@ -250,7 +250,7 @@ static uint64_t longest_wait_ns(const struct hx_world *w)
 static void test_dead_from_the_start(void **state)
 {
 	static const enum path_sched_kind kinds[] = {PATH_SCHED_ADAPTIVE, PATH_SCHED_MIXED, PATH_SCHED_REPS,
-		PATH_SCHED_BITMAP, PATH_SCHED_ROUND_ROBIN};
+		PATH_SCHED_BITMAP, PATH_SCHED_ROUND_ROBIN, PATH_SCHED_WEIGHTED};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {

@@ -189,19 +189,22 @@ static void test_duplicate_address_detection(void **state)
 {
 	static const struct wire_addr nobody;
 	static const struct wire_addr all_nodes = {{0xff, 2, [15] = 1}};
-	struct wire_nd_from peer = from_of(peer_mac, &nobody, false);
+	struct wire_nd_from peer = from_of(peer_mac, &peer_ip6, false), unnamed = from_of(peer_mac, &nobody, false);
 	struct wire_nd_from us = from_of(our_mac, &our_ip6, false);
 	uint8_t frame[WIRE_ND_FRAME_MAX];
 	struct wire_nd_msg msg;
 	size_t n;
 
 	(void)state;
+	/* RFC 4861, 7.1.1: no source link address option from there. */
 	n = wire_nd_build_request(frame, &peer, &our_ip6, NULL);
-	/* 7.1.1: no source link address option from there. */
-	assert_int_equal(parse(frame, n, &msg), BASE_DROP_IP_HEADER);
-	frame[ETH + 5] = ND_BYTES;
+	memcpy(frame + ETH + 8, nobody.b, sizeof(nobody.b));
 	mend6(frame);
-	assert_int_equal(parse(frame, n - 8, &msg), BASE_DROP_NONE);
+	assert_int_equal(parse(frame, n, &msg), BASE_DROP_IP_HEADER);
+	/* 4.3: nor do we send one. */
+	n = wire_nd_build_request(frame, &unnamed, &our_ip6, NULL);
+	assert_int_equal(sum6(frame + ETH), 0);
+	assert_int_equal(parse(frame, n, &msg), BASE_DROP_NONE);
 	assert_int_equal(msg.has_lladdr, 0);
 	n = wire_nd_build_reply(frame, &us, &msg);
 	assert_memory_equal(frame, "\x33\x33\0\0\0\1", 6);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of the group gateway. */
+#include <string.h>
+
+#include "config_schema.h"
+#include "crypt_msg.h"
+#include "wire_addr.h"
+
+static void check_host_ports(struct config_reader *reader, struct config_gateway *gateway)
+{
+	const struct config *config = config_of(reader);
+	const struct config_at at = {0};
+
+	for (uint32_t i = 0; i < gateway->n_host_ports; i++) {
+		int port = config_find_port(config, gateway->host_ports[i]);
+
+		if (port < 0) {
+			config_error(reader, &at, "gateway.host_ports[%u]: there is no port \"%s\"", i, gateway->host_ports[i]);
+			continue;
+		}
+		gateway->host_mask |= 1u << port;
+		for (uint32_t d = 0; d < config->n_devices; d++) {
+			if (strcmp(config->devices[d].port, gateway->host_ports[i]) == 0)
+				config_error(reader, &at, "gateway.host_ports[%u]: \"%s\" is the port of devices[%u], hosts need one of their own",
+					i, gateway->host_ports[i], d);
+		}
+	}
+	if (gateway->n_host_ports == 0)
+		config_error(reader, &at, "gateway.host_ports: a gateway without hosts does nothing, name their ports");
+}
+
+static bool is_host(const struct config_prefix *prefix)
+{
+	return prefix->len == (wire_addr_is_v4(&prefix->addr) ? 32u : 128u);
+}
+
+static bool same(const struct config_prefix *a, const struct config_prefix *b)
+{
+	return a->len == b->len && memcmp(&a->addr, &b->addr, sizeof(a->addr)) == 0;
+}
+
+static void check_networks(struct config_reader *reader, const struct config_gateway *gateway, uint32_t r)
+{
+	const struct config_remote *remote = &gateway->remotes[r];
+
+	for (uint32_t i = 0; i < remote->n_networks; i++) {
+		for (uint32_t s = 0; s <= r; s++) {
+			for (uint32_t k = 0; k < (s < r ? gateway->remotes[s].n_networks : i); k++) {
+				if (same(&remote->networks[i], &gateway->remotes[s].networks[k]))
+					config_error(reader, &remote->at, "gateway.remotes[%u].networks[%u]: stands at remotes[%u] too", r, i, s);
+			}
+		}
+	}
+}
+
+static void check_remote(struct config_reader *reader, const struct config_gateway *gateway, uint32_t r)
+{
+	const struct config_device *device = &config_of(reader)->devices[gateway->device_index];
+	const struct config_remote *remote = &gateway->remotes[r];
+	bool v4 = wire_addr_is_v4(&remote->address.addr), has = false;
+
+	if (!is_host(&remote->address))
+		config_error(reader, &remote->at, "gateway.remotes[%u].address: a network, must be the address of one host", r);
+	for (uint32_t i = 0; i < device->n_addrs; i++)
+		has |= wire_addr_is_v4(&device->addrs[i].addr) == v4;
+	if (!has)
+		config_error(reader, &remote->at, "gateway.remotes[%u].address: device \"%s\" has no address of IPv%d to send from", r,
+			device->name, v4 ? 4 : 6);
+	for (uint32_t s = 0; s < r; s++) {
+		if (same(&gateway->remotes[s].address, &remote->address))
+			config_error(reader, &remote->at, "gateway.remotes[%u].address: is that of remotes[%u] too", r, s);
+	}
+	check_networks(reader, gateway, r);
+}
+
+static bool ranges_meet(uint32_t a, uint32_t b)
+{
+	return a - b < CRYPT_MSG_LANES || b - a < CRYPT_MSG_LANES;
+}
+
+void config_check_gateway(struct config_reader *reader)
+{
+	struct config *config = config_of(reader);
+	struct config_gateway *gateway = &config->gateway;
+	const struct config_at at = {0};
+
+	if (gateway->device[0] == '\0') {
+		if (gateway->n_host_ports != 0 || gateway->n_remotes != 0)
+			config_error(reader, &at, "gateway.device: missing, name the device whose addresses tunnels have");
+		return;
+	}
+	while (gateway->device_index < config->n_devices &&
+		strcmp(config->devices[gateway->device_index].name, gateway->device) != 0)
+		gateway->device_index++;
+	if (gateway->device_index == config->n_devices) {
+		config_error(reader, &at, "gateway.device: there is no device \"%s\"", gateway->device);
+		return;
+	}
+	check_host_ports(reader, gateway);
+	for (uint32_t r = 0; r < gateway->n_remotes; r++)
+		check_remote(reader, gateway, r);
+	if (ranges_meet(gateway->port, config->protection.port) || config->protection.control_port - gateway->port < CRYPT_MSG_LANES ||
+		WIRE_ROCE_PORT - gateway->port < CRYPT_MSG_LANES)
+		config_error(reader, &at, "gateway.port: one of the %u ports from %u on is RoCE's, or of the group protection",
+			(unsigned int)CRYPT_MSG_LANES, gateway->port);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gateway.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "protect.h"
+#include "wire_addr.h"
+#include "wire_psp.h"
+
+#define NS_PER_US 1000u
+#define NS_PER_MS 1000000u
+#define ETH_BYTES  14u
+#define VLAN_BYTES 4u
+#define IP4_BYTES  20u
+#define IP6_BYTES  40u
+#define UDP_BYTES  8u
+#define FIRST_SPORT 0xc000u /* RoCE's convention: the upper quarter */
+
+/* ---- main thread ---- */
+
+/* Of the device's addresses the first of the remote's family. */
+static const struct port_addr *local_of(const struct gateway *gateway, const struct wire_addr *remote)
+{
+	for (uint32_t i = 0; i < gateway->fabric->n_addrs; i++) {
+		const struct port_addr *addr = &gateway->fabric->addrs[i];
+		bool link_local = addr->addr.b[0] == 0xfe && addr->addr.b[1] == 0x80;
+
+		if (addr->device == gateway->config->device_index && !link_local &&
+			wire_addr_is_v4(&addr->addr) == wire_addr_is_v4(remote))
+			return addr;
+	}
+	return NULL;
+}
+
+/* What does not change from packet to packet. */
+static void make_header(const struct gateway *gateway, struct gateway_remote *remote, const struct port_addr *from)
+{
+	struct wire_l2l3 net = {.src = remote->local, .dst = remote->addr, .has_vlan = from->has_vlan, .vlan_tci = from->vlan_tci};
+	bool v4 = wire_addr_is_v4(&remote->addr);
+
+	memcpy(net.smac, from->mac, sizeof(net.smac));
+	remote->header_bytes = (uint8_t)wire_udp_write(remote->header, &net, 0, (uint16_t)gateway->config->port, remote->header, 0);
+	remote->l3_off = (uint8_t)(ETH_BYTES + (from->has_vlan ? VLAN_BYTES : 0));
+	remote->l4_off = (uint8_t)(remote->l3_off + (v4 ? IP4_BYTES : IP6_BYTES));
+}
+
+static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r)
+{
+	const struct config_remote *config = &gateway->config->remotes[r];
+	struct gateway_remote *remote = &gateway->remotes[r];
+	const struct port_addr *from = local_of(gateway, &config->address.addr);
+	const struct config_protect *policy;
+	uint32_t overhead;
+
+	remote->addr = config->address.addr;
+	remote->local = from->addr;
+	policy = protect_policy(&roced->config.protection, 1u << gateway->config->device_index, &remote->addr);
+	remote->required = policy != NULL && policy->policy == CONFIG_PROTECT_REQUIRED;
+	make_header(gateway, remote, from);
+	overhead = (uint32_t)(remote->l4_off - remote->l3_off) + UDP_BYTES + WIRE_TUNNEL_BYTES +
+		(policy != NULL && policy->policy != CONFIG_PROTECT_OFF ? WIRE_PSP_OVERHEAD : 0);
+	remote->room = gateway->fabric->config->mtu > overhead ? gateway->fabric->config->mtu - overhead : 0;
+	remote->sport = (uint16_t)(FIRST_SPORT + (roced->seed + r * 2654435761u) % (0x4000 - PATH_SCHED_MAX_EVS));
+}
+
+int gateway_init(struct roced *roced)
+{
+	const struct config_gateway *config = &roced->config.gateway;
+	struct gateway *gateway;
+
+	if (config->device[0] == '\0')
+		return 0;
+	gateway = calloc(1, sizeof(*gateway));
+	if (gateway == NULL)
+		return -ENOMEM;
+	roced->gateway = gateway;
+	gateway->config = config;
+	gateway->fabric = &roced->ports[roced->config.devices[config->device_index].port_index];
+	path_sched_config_default(&gateway->sched);
+	path_sched_config_base(&gateway->sched, config->base_rtt_us * NS_PER_US);
+	gateway->sched.n_evs = (uint8_t)config->paths;
+	gateway->sched.kind = config->scheduler.kind;
+	gateway->hosts = gateway_hosts_new(roced->seed);
+	if (gateway->hosts == NULL)
+		return -ENOMEM;
+	gateway->n_remotes = config->n_remotes;
+	for (uint32_t r = 0; r < gateway->n_remotes; r++)
+		make_remote(roced, gateway, r);
+	return path_sched_config_check(&gateway->sched);
+}
+
+void gateway_find_remotes(struct roced *roced)
+{
+	struct gateway *gateway = roced->gateway;
+	char text[WIRE_ADDR_TEXT_BYTES];
+
+	for (uint32_t r = 0; gateway != NULL && r < gateway->n_remotes; r++) {
+		struct gateway_remote *remote = &gateway->remotes[r];
+
+		remote->link = link_hold_by(roced, gateway->fabric, gateway->config->device_index, &remote->local, &remote->addr);
+		if (remote->link == NULL)
+			log_line(LOG_WARNING, "gateway: there is no way to %s: give devices[].gateway4 or gateway6",
+				wire_addr_print(&remote->addr, text));
+		log_line(LOG_INFO, "gateway: hosts may send packets of %u bytes to those behind %s", remote->room,
+			wire_addr_print(&remote->addr, text));
+	}
+}
+
+void gateway_fini(struct roced *roced)
+{
+	struct gateway *gateway = roced->gateway;
+
+	if (gateway == NULL)
+		return;
+	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
+		if (gateway->remotes[r].link != NULL)
+			link_release(roced, gateway->remotes[r].link);
+	}
+	gateway_hosts_free(gateway->hosts);
+	free(gateway);
+	roced->gateway = NULL;
+}
+
+/* ---- workers ---- */
+
+static int make_lanes(struct gateway_worker *gw)
+{
+	uint32_t n_workers = gw->worker->roced->n_workers, n = gw->shared->n_remotes;
+
+	gw->lanes_per_remote = (GATEWAY_LANES + n_workers - 1) / n_workers;
+	gw->lanes = calloc((size_t)n * gw->lanes_per_remote + 1, sizeof(gw->lanes[0]));
+	gw->news = calloc((size_t)n * gw->lanes_per_remote + 1, sizeof(gw->news[0]));
+	gw->tx = calloc(n + 1, sizeof(gw->tx[0]));
+	gw->tx_tos = calloc(n + 1, sizeof(gw->tx_tos[0]));
+	gw->too_long = calloc(n + 1, sizeof(gw->too_long[0]));
+	if (gw->lanes == NULL || gw->news == NULL || gw->tx == NULL || gw->tx_tos == NULL || gw->too_long == NULL)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < n; r++) {
+		gateway_tx_init(&gw->tx[r], &gw->shared->sched, (uint64_t)gw->shared->config->silence_us * NS_PER_US,
+			gw->worker->roced->seed + r);
+		for (uint32_t i = 0; i < gw->lanes_per_remote; i++) {
+			gw->lanes[r * gw->lanes_per_remote + i].remote = (uint8_t)r;
+			gw->lanes[r * gw->lanes_per_remote + i].lane = (uint8_t)(i * n_workers + gw->worker->index);
+		}
+	}
+	return 0;
+}
+
+/* In order again: to the host. */
+static void pass(void *ctx, void *packet)
+{
+	gateway_to_host(ctx, packet);
+}
+
+static uint32_t may_be_held(const struct gateway *gateway, uint32_t n_workers)
+{
+	uint32_t most = gateway->fabric->config->mbufs / 4 / n_workers + 1;
+
+	return RTE_MIN(gateway->config->reorder_packets, most);
+}
+
+int gateway_worker_init(struct worker *worker)
+{
+	struct gateway *shared = worker->roced->gateway;
+	struct gateway_worker *gw;
+	uint64_t seed = worker->roced->seed + worker->index;
+
+	if (shared == NULL)
+		return 0;
+	gw = calloc(1, sizeof(*gw));
+	if (gw == NULL)
+		return -ENOMEM;
+	worker->gateway = gw;
+	gw->worker = worker;
+	gw->shared = shared;
+	gw->macs.seed = seed;
+	gw->retry_ns = UINT64_MAX;
+	gw->flows = gateway_flows_new(&(struct gateway_flows_config){
+		.max = shared->config->max_flows,
+		.max_per_host = shared->config->max_flows_per_host,
+		.idle_ns = (uint64_t)shared->config->flow_idle_ms * NS_PER_MS,
+		.key = {{seed, seed * 0x9e3779b97f4a7c15u}},
+	});
+	gw->reorder = gateway_reorder_new(&(struct gateway_reorder_config){
+		.flows = shared->config->max_flows,
+		.held = may_be_held(shared, worker->roced->n_workers),
+		.window = RTE_MIN(may_be_held(shared, worker->roced->n_workers), 32768u),
+		.wait_ns = (uint64_t)shared->config->reorder_us * NS_PER_US,
+		.key = {{~seed, seed * 0xbf58476d1ce4e5b9u}},
+		.pass = pass,
+		.ctx = worker,
+	});
+	return gw->flows != NULL && gw->reorder != NULL ? make_lanes(gw) : -ENOMEM;
+}
+
+static void give_back(void *ctx, void *packet)
+{
+	(void)ctx;
+	rte_pktmbuf_free(packet);
+}
+
+void gateway_worker_fini(struct worker *worker)
+{
+	struct gateway_worker *gw = worker->gateway;
+
+	if (gw == NULL)
+		return;
+	gateway_wait_fini(gw);
+	gateway_flows_free(gw->flows);
+	gateway_reorder_free(gw->reorder, give_back);
+	free(gw->lanes);
+	free(gw->news);
+	free(gw->tx);
+	free(gw->tx_tos);
+	free(gw->too_long);
+	free(gw);
+	worker->gateway = NULL;
+}
