@@ -14,6 +14,7 @@
 #include "gateway_paths.h"
 #include "gateway_reorder.h"
 #include "crypt_msg.h"
+#include "path_neigh.h"
 #include "wire_psp.h"
 #include "wire_tunnel.h"
 #include "worker.h"
@@ -141,6 +142,8 @@ struct gateway_told_remote {
 	bool reachable;
 	uint16_t sport;            /* of path 0 */
 	uint32_t room, n_paths;
+	uint64_t sent, lost;       /* by all paths */
+	uint32_t dead;             /* paths that are, at a worker at least */
 	uint64_t bad_reports;
 	struct gateway_told_path paths[PATH_SCHED_MAX_EVS];
 };
@@ -151,6 +154,12 @@ void gateway_sum(const struct roced *roced, struct gateway_sums *sums);
 void gateway_tell_remote(const struct roced *roced, uint32_t r, struct gateway_told_remote *told);
 /* To the log. */
 void gateway_dump(const struct roced *roced);
+
+/* The link address of the way to a far gateway. False: not known. Any thread. */
+static inline bool gateway_remote_mac(const struct gateway_remote *remote, uint8_t mac[6])
+{
+	return remote->link != NULL && remote->link->entry != NULL && path_neigh_mac(remote->link->entry, mac);
+}
 
 static inline bool gateway_is_host_port(const struct gateway *gateway, const struct port *port)
 {

@@ -35,12 +35,6 @@ static enum gateway_verdict bridge(struct worker *worker)
 
 /* ---- at a hosts' port ---- */
 
-static void addr4(struct wire_addr *addr, const uint8_t *from)
-{
-	*addr = (struct wire_addr){.b = {[10] = 0xff, [11] = 0xff}};
-	memcpy(&addr->b[12], from, 4);
-}
-
 /* Any frame with an address of its sender says where that host is. */
 static void learn(struct gateway_worker *gw, const struct port *port, const uint8_t *frame, size_t n)
 {
@@ -56,9 +50,9 @@ static void learn(struct gateway_worker *gw, const struct port *port, const uint
 		at += VLAN_BYTES;
 	}
 	if (type == TYPE_IP4 && n >= at + 20)
-		addr4(&host.addr, frame + at + 12);
+		wire_addr_from_v4(&host.addr, frame + at + 12);
 	else if (type == TYPE_ARP && n >= at + 28)
-		addr4(&host.addr, frame + at + ARP_SENDER + 6);
+		wire_addr_from_v4(&host.addr, frame + at + ARP_SENDER + 6);
 	else if (type == TYPE_IP6 && n >= at + 40)
 		memcpy(&host.addr, frame + at + 8, sizeof(host.addr));
 	else

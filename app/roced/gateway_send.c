@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gateway.h"
-#include "path_neigh.h"
 #include "wire_addr.h"
 #include "wire_arp_nd.h"
 
@@ -52,7 +51,7 @@ void gateway_send(struct worker *worker, uint32_t remote_index, uint32_t lane, c
 		return;
 	}
 	memcpy(frame, remote->header, remote->header_bytes);
-	if (remote->link == NULL || remote->link->entry == NULL || !path_neigh_mac(remote->link->entry, (uint8_t *)frame)) {
+	if (!gateway_remote_mac(remote, (uint8_t *)frame)) {
 		worker_discard(worker, m, BASE_DROP_NO_NEIGHBOUR);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include "gateway.h"
 #include "gateway_ecn.h"
 #include "wire_addr.h"
+#include "wire_ecn.h"
 #include "wire_psp.h"
 
 #define ETH_BYTES  14u
@@ -23,38 +24,24 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-static uint8_t tos_of(const uint8_t *ip)
+static uint8_t version_of(const uint8_t *ip)
 {
-	return (uint8_t)(ip[0] >> 4 == 4 ? ip[1] : ip[0] << 4 | ip[1] >> 4);
+	return ip[0] >> 4;
 }
 
-/* Sets the ECN field. */
-static void set_ecn(uint8_t *ip, uint8_t ecn)
+static uint8_t tos_of(const uint8_t *ip)
 {
-	uint16_t before = get16(ip);
-	uint32_t sum;
-
-	if (ip[0] >> 4 != 4) {
-		ip[1] = (uint8_t)((ip[1] & 0xcf) | ecn << 4);
-		return;
-	}
-	ip[1] = (uint8_t)((ip[1] & 0xfc) | ecn);
-	/* RFC 1624, equation 3. */
-	sum = (uint32_t)(uint16_t)~get16(ip + 10) + (uint16_t)~before + get16(ip);
-	sum = (sum & 0xffff) + (sum >> 16);
-	put16(ip + 10, ~(sum + (sum >> 16)) & 0xffff);
+	return wire_traffic_class(ip, version_of(ip));
 }
 
 /* ---- to hosts ---- */
 
 void gateway_dst(const uint8_t *ip, struct wire_addr *dst)
 {
-	if (ip[0] >> 4 == 4) {
-		*dst = (struct wire_addr){.b = {[10] = 0xff, [11] = 0xff}};
-		memcpy(&dst->b[12], ip + 16, 4);
-	} else {
+	if (version_of(ip) == 4)
+		wire_addr_from_v4(dst, ip + 16);
+	else
 		memcpy(dst, ip + 24, sizeof(*dst));
-	}
 }
 
 bool gateway_pass_to_host(struct worker *worker, const struct wire_addr *dst, struct rte_mbuf *m)
@@ -173,7 +160,7 @@ static void take_packet(struct worker *worker, const struct gateway_lane *lane, 
 		return;
 	}
 	if (ecn != (tos_of(ip) & 3))
-		set_ecn(ip, ecn);
+		wire_set_ecn(ip, version_of(ip), ecn);
 	if (t->flow == 0)
 		gateway_to_host(worker, m);
 	else

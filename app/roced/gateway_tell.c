@@ -5,7 +5,6 @@
 
 #include "gateway.h"
 #include "log.h"
-#include "path_neigh.h"
 
 static void add_worker(struct gateway_sums *sums, const struct gateway_worker *gw)
 {
@@ -85,13 +84,18 @@ void gateway_tell_remote(const struct roced *roced, uint32_t r, struct gateway_t
 	told->room = remote->room;
 	told->n_paths = roced->gateway->sched.n_evs;
 	told->sport = remote->sport;
-	told->reachable = remote->link != NULL && remote->link->entry != NULL && path_neigh_mac(remote->link->entry, mac);
+	told->reachable = gateway_remote_mac(remote, mac);
 	for (uint32_t w = 0; w < roced->n_workers; w++) {
 		const struct gateway_worker *gw = roced->workers[w]->gateway;
 
 		for (uint8_t p = 0; p < told->n_paths; p++)
 			add_path(&told->paths[p], &gw->tx[r], p);
 		told->bad_reports += gw->tx[r].bad_reports;
+	}
+	for (uint32_t p = 0; p < told->n_paths; p++) {
+		told->sent += told->paths[p].sent;
+		told->lost += told->paths[p].lost;
+		told->dead += told->paths[p].dead_at != 0;
 	}
 }
 
@@ -107,17 +111,10 @@ void gateway_dump(const struct roced *roced)
 		log_line(LOG_NOTICE, "gateway: %s %" PRIu64, gateway_sum_name((enum gateway_sum)i), sums.n[i]);
 	for (uint32_t r = 0; r < roced->gateway->n_remotes; r++) {
 		struct gateway_told_remote told;
-		uint64_t sent = 0, lost = 0;
-		uint32_t dead = 0;
 
 		gateway_tell_remote(roced, r, &told);
-		for (uint32_t p = 0; p < told.n_paths; p++) {
-			sent += told.paths[p].sent;
-			lost += told.paths[p].lost;
-			dead += told.paths[p].dead_at != 0;
-		}
 		log_line(LOG_NOTICE, "gateway: far gateway %s: %s, room %u, paths %u, dead %u, sent %" PRIu64 ", lost %" PRIu64
 			", bad_reports %" PRIu64, wire_addr_print(&told.addr, text), told.reachable ? "reachable" : "not reachable", told.room,
-			told.n_paths, dead, sent, lost, told.bad_reports);
+			told.n_paths, told.dead, told.sent, told.lost, told.bad_reports);
 	}
 }

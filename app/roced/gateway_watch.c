@@ -2,7 +2,6 @@
 /* What a gateway tells people: hosts' packets that do not fit, and far gateways that do not answer. Main thread. */
 #include "gateway.h"
 #include "alarm.h"
-#include "path_neigh.h"
 #include "wire_addr.h"
 
 static const struct alarm_kind mtu_kind = {"tunnel_mtu", "tunnel to "}, silent_kind = {"far_gateway", "tunnel to "};
@@ -60,10 +59,8 @@ static void watch_silence(struct roced *roced, uint32_t r, const struct sums *no
 			alarm_clear(&roced->alarms, &silent_kind, name);
 		watched->silent = 0;
 	} else if (sends && ++watched->silent >= SILENT) {
-		bool neighbour = remote->link != NULL && remote->link->entry != NULL && path_neigh_mac(remote->link->entry, mac);
-
 		watched->silent = SILENT;
-		alarm_raise(&roced->alarms, now_ns, &silent_kind, name, 1, neighbour ?
+		alarm_raise(&roced->alarms, now_ns, &silent_kind, name, 1, gateway_remote_mac(remote, mac) ?
 			"it reports nothing of what is sent to it: it does not run, or does not have us among its gateway.remotes" :
 			"no neighbour answers on the way to it");
 	}

@@ -39,13 +39,6 @@ static const char *const remote_names[REMOTE_COLUMNS] = {
 
 static uint64_t remote_cell(const struct gateway_told_remote *remote, enum remote_column column)
 {
-	uint64_t sent = 0, lost = 0, dead = 0;
-
-	for (uint32_t p = 0; p < remote->n_paths; p++) {
-		sent += remote->paths[p].sent;
-		lost += remote->paths[p].lost;
-		dead += remote->paths[p].dead_at != 0;
-	}
 	switch (column) {
 	case REACHABLE:
 		return remote->reachable;
@@ -54,11 +47,11 @@ static uint64_t remote_cell(const struct gateway_told_remote *remote, enum remot
 	case PATHS:
 		return remote->n_paths;
 	case DEAD:
-		return dead;
+		return remote->dead;
 	case SENT:
-		return sent;
+		return remote->sent;
 	case LOST:
-		return lost;
+		return remote->lost;
 	default:
 		return remote->bad_reports;
 	}

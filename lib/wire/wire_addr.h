@@ -18,6 +18,14 @@ static inline bool wire_addr_is_v4(const struct wire_addr *addr)
 	return memcmp(addr->b, mapped, sizeof(mapped)) == 0;
 }
 
+/* An IPv4 address as it stands on the wire. */
+static inline void wire_addr_from_v4(struct wire_addr *addr, const uint8_t *ip)
+{
+	memset(addr->b, 0, 10);
+	memset(addr->b + 10, 0xff, 2);
+	memcpy(addr->b + 12, ip, 4);
+}
+
 /* A prefix length as people write it, 24 of "10.0.0.0/24", in bits of addr. */
 static inline uint32_t wire_addr_prefix(const struct wire_addr *addr, uint32_t len)
 {

@@ -47,13 +47,6 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-static void map_ip4(struct wire_addr *addr, const uint8_t *ip)
-{
-	memset(addr->b, 0, 10);
-	memset(addr->b + 10, 0xff, 2);
-	memcpy(addr->b + 12, ip, 4);
-}
-
 static bool is_unspecified(const struct wire_addr *addr)
 {
 	static const struct wire_addr zero;
@@ -147,8 +140,8 @@ static enum base_drop parse_arp(const uint8_t *arp, size_t n, struct wire_nd_msg
 	msg->override = 1;
 	msg->solicited = op == ARP_OP_REPLY;
 	memcpy(msg->lladdr, arp + 8, 6);
-	map_ip4(&msg->src, arp + 14);
-	map_ip4(&msg->dst, arp + 24);
+	wire_addr_from_v4(&msg->src, arp + 14);
+	wire_addr_from_v4(&msg->dst, arp + 24);
 	msg->target = op == ARP_OP_REQUEST ? msg->dst : msg->src;
 	return BASE_DROP_NONE;
 }

@@ -20,7 +20,13 @@ static inline uint8_t wire_traffic_class(const uint8_t *ip, uint8_t version)
 	return (uint8_t)(version == 6 ? ip[0] << 4 | ip[1] >> 4 : ip[1]);
 }
 
-/* Marks an IP header of version 4 or 6 CE. IPv4's checksum follows (RFC 1624, eqn. 3): one that was wrong stays so. */
-void wire_set_ce(uint8_t *ip, uint8_t version);
+/* Sets the ECN field of an IP header of version 4 or 6. IPv4's checksum follows (RFC 1624, eqn. 3): one that was wrong stays so. */
+void wire_set_ecn(uint8_t *ip, uint8_t version, uint8_t ecn);
+
+/* Marks it CE. */
+static inline void wire_set_ce(uint8_t *ip, uint8_t version)
+{
+	wire_set_ecn(ip, version, WIRE_ECN_MASK);
+}
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "wire_addr.h"
 #include "wire_icrc.h"
 #include "wire_pause.h"
 
@@ -464,17 +465,10 @@ bool wire_icrc_ok(const uint8_t *frame, const struct wire_pkt *pkt)
 	return crc == wire_icrc_load(frame + pkt->frame_bytes - WIRE_ICRC_BYTES);
 }
 
-static void map_ip4(struct wire_addr *addr, const uint8_t *ip)
-{
-	memset(addr->b, 0, 10);
-	memset(addr->b + 10, 0xff, 2);
-	memcpy(addr->b + 12, ip, 4);
-}
-
 void wire_src(const uint8_t *frame, const struct wire_pkt *pkt, struct wire_addr *src)
 {
 	if (pkt->l3_version == 4)
-		map_ip4(src, frame + pkt->l3_off + 12);
+		wire_addr_from_v4(src, frame + pkt->l3_off + 12);
 	else
 		memcpy(src->b, frame + pkt->l3_off + 8, 16);
 }
@@ -482,7 +476,7 @@ void wire_src(const uint8_t *frame, const struct wire_pkt *pkt, struct wire_addr
 void wire_dst(const uint8_t *frame, const struct wire_pkt *pkt, struct wire_addr *dst)
 {
 	if (pkt->l3_version == 4)
-		map_ip4(dst, frame + pkt->l3_off + 16);
+		wire_addr_from_v4(dst, frame + pkt->l3_off + 16);
 	else
 		memcpy(dst->b, frame + pkt->l3_off + 24, 16);
 }

@@ -169,20 +169,13 @@ uint16_t wire_udp_dport(const uint8_t *frame, size_t n)
 	return 0;
 }
 
-static void put_addr(struct wire_addr *to, const uint8_t *ip4)
-{
-	memset(to->b, 0, 10);
-	memset(to->b + 10, 0xff, 2);
-	memcpy(to->b + 12, ip4, 4);
-}
-
 void wire_udp_addrs(const uint8_t *frame, const struct wire_udp_at *at, struct wire_addr *src, struct wire_addr *dst)
 {
 	const uint8_t *ip = frame + at->l3;
 
 	if (at->version == 4) {
-		put_addr(src, ip + 12);
-		put_addr(dst, ip + 16);
+		wire_addr_from_v4(src, ip + 12);
+		wire_addr_from_v4(dst, ip + 16);
 	} else {
 		memcpy(src->b, ip + 8, sizeof(src->b));
 		memcpy(dst->b, ip + 24, sizeof(dst->b));

@@ -54,6 +54,26 @@ static void test_ip4(void **state)
 	}
 }
 
+/* Any field may become any other one. */
+static void test_any_to_any(void **state)
+{
+	uint8_t ip[24], ip6[40] = {0x6b, 0x80};
+
+	(void)state;
+	for (uint8_t n = 0; n < 16; n++) {
+		uint8_t from = n >> 2, to = n & 3;
+
+		make(ip, 0x1234, from, 0);
+		wire_set_ecn(ip, 4, to);
+		assert_int_equal(wire_traffic_class(ip, 4), 46 << 2 | to);
+		assert_int_equal(sum_of(ip, 24), 0xffff);
+		ip6[1] = (uint8_t)(0x8f | from << 4);
+		wire_set_ecn(ip6, 6, to);
+		assert_int_equal(wire_traffic_class(ip6, 6), 46 << 2 | to);
+		assert_int_equal(ip6[1] & 0x0f, 0x0f);
+	}
+}
+
 /* Marking does not repair what a link has damaged. */
 static void test_wrong_stays_wrong(void **state)
 {
@@ -88,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ip4),
+		cmocka_unit_test(test_any_to_any),
 		cmocka_unit_test(test_wrong_stays_wrong),
 		cmocka_unit_test(test_ip6),
 		cmocka_unit_test(test_ect),
