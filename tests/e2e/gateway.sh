@@ -33,13 +33,6 @@ gateways() {
 	done
 }
 
-# They use one path, as hardware does.
-hosts() {
-	local MORE='multipath = { negotiate = false; plain = { scheduler = "ecmp"; evs = 1; }; move_on_timeout = false; };'
-	roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
-	roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
-}
-
 stop_all() {
 	local n
 	for n in A B GA GB; do roced_stop $n; done

@@ -30,11 +30,6 @@ stop_gateways() {
 	roced_stop GA
 	roced_stop GB
 }
-hosts() {
-	local MORE='multipath = { negotiate = false; plain = { scheduler = "ecmp"; evs = 1; }; move_on_timeout = false; };'
-	roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
-	roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
-}
 stop_hosts() {
 	roced_stop A
 	roced_stop B

@@ -12,6 +12,19 @@ fabric_ns=F
 K4A=10.78.0.1 K4B=10.78.0.2
 K6A=fd78::1 K6B=fd78::2
 
+# kernel_addresses: the interface kern of A and of B is a kernel's, and has addresses
+kernel_addresses() {
+	local n
+	for n in A B; do
+		ip -n "$(ns "$n")" link set dev kern arp on
+		in_ns "$n" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/kern/disable_ipv6'
+	done
+	ip -n "$(ns A)" addr add $K4A/24 dev kern
+	ip -n "$(ns A)" addr add $K6A/64 dev kern nodad
+	ip -n "$(ns B)" addr add $K4B/24 dev kern
+	ip -n "$(ns B)" addr add $K6B/64 dev kern nodad
+}
+
 # wire_fabric MTU
 wire_fabric() {
 	local n low
@@ -21,13 +34,8 @@ wire_fabric() {
 		low=${n,}
 		veth "$n" port F "$low" "$1"
 		veth "$n" kern F "k$low" "$1"
-		ip -n "$(ns "$n")" link set dev kern arp on
-		in_ns "$n" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/kern/disable_ipv6'
 	done
-	ip -n "$(ns A)" addr add $K4A/24 dev kern
-	ip -n "$(ns A)" addr add $K6A/64 dev kern nodad
-	ip -n "$(ns B)" addr add $K4B/24 dev kern
-	ip -n "$(ns B)" addr add $K6B/64 dev kern nodad
+	kernel_addresses
 }
 
 # fabric_config FABRIC-KEYS [MORE]: of 2 leaves with 2 hosts each and 4 spines

@@ -29,13 +29,15 @@ kernel_hosts() {
 	local n
 	for n in A B; do
 		veth "$n" kern "G$n" khost "$1"
-		ip -n "$(ns "$n")" link set dev kern arp on
-		in_ns "$n" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/kern/disable_ipv6'
 	done
-	ip -n "$(ns A)" addr add $K4A/24 dev kern
-	ip -n "$(ns A)" addr add $K6A/64 dev kern nodad
-	ip -n "$(ns B)" addr add $K4B/24 dev kern
-	ip -n "$(ns B)" addr add $K6B/64 dev kern nodad
+	kernel_addresses
+}
+
+# hosts: daemons in A and B that use one path, as hardware does
+hosts() {
+	local MORE='multipath = { negotiate = false; plain = { scheduler = "ecmp"; evs = 1; }; move_on_timeout = false; };'
+	roced_start A "$(af_packet_device port)" 4096 4200 "$A4/24" "$A6/64" || finish
+	roced_start B "$(af_packet_device port)" 4096 4200 "$B4/24" "$B6/64" || finish
 }
 
 # gateway_fabric FABRIC-KEYS [MORE]: two leaves with a gateway each, four spines
