@@ -147,13 +147,14 @@ other_priority_is_ignored() {
 check "pauses of priorities that are not listed are not followed" other_priority_is_ignored
 
 storm_is_dropped() {
-	flow training 18515 --tclass=$TRAINING -D 8 -u 18 || return 1
-	sleep 0.5
+	flow training 18515 --tclass=$TRAINING -D 12 -u 18 || return 1
+	wait_for 5 grows training || return 1
 	in_ns B "$PAUSE" port 3 65535 2
 	sleep 1
 	echo "storms $(channel training storms), dropped $(counter A 'drop pfc_storm')"
 	[ "$(channel training storms)" -eq 1 ] || return 1
-	grows training || return 1
+	# what was dropped is sent again after a timeout of a second or two
+	wait_for 6 grows training || { grows training; return 1; }
 	wait "$flow_pid"
 }
 daemons "$pause_channels pfc = { detect_ms = 300; restore_ms = 300; };" "pfc = [ 3 ]; rate_mbps = 400;"
