@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a gateway spends on a packet, beside dpdk-testpmd between the same ports and beside the cipher, in one run.
+
+usage: bench_gateway.py BUILD JSON [--markdown FILE] [--runs N] [--ms N] [--size BYTES]... [--only NAME]...
+
+Two programs are in series: the first takes RoCE packets from net_pcap, which reads them over and over, and sends them by net_memif to
+the second, which passes them to a net_pcap that drops them. They are two dpdk-testpmd (--forward-mode=mac), or two gateways: into the
+tunnel, and out of it. bench_meter.so in both measures them, see there. Figures are medians of runs, of a run the median batch's.
+"""
+import argparse
+import json
+import mmap
+import os
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+SIZES = [64, 256, 1024, 4096]
+SUITES = ["sm4-gcm", "aes-256-gcm"]
+KINDS = ["testpmd", "plain"] + SUITES
+ENDS = ["entry", "exit"]
+GOAL = 0.9             # of testpmd's packets a second, by plain tunnels
+TAKEN = 24             # bytes of the wire beside a frame: preamble, FCS, gap
+FLOWS, EACH = 16, 16   # frames in the capture
+# As bench_meter.c has them.
+IDLE, BATCHES, SINGLE, FREE = range(4)
+SAMPLES = 8192
+WORDS = 6
+PHASE, TURN, SENT, RECEIVED, LEFT, IN_VAIN = range(WORDS)
+END_BYTES = 8 * (3 + 2 * SAMPLES)
+HOSTS = ("10.1.0.1", "10.2.0.1")
+MACS = ("020000000001", "020000000002")
+
+
+class Failure(Exception):
+    pass
+
+
+# ---- packets
+
+def ip(text):
+    return bytes(map(int, text.split(".")))
+
+
+def checksum(data):
+    s = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    s = (s & 0xffff) + (s >> 16)
+    return ~((s & 0xffff) + (s >> 16)) & 0xffff
+
+
+def roce_frame(flow, psn, size):
+    """An RC SEND ONLY of that payload, with its ICRC (IBTA, annex A17)."""
+    bth = struct.pack("!BBHII", 4, 0, 0xffff, 17 + flow, psn)
+    udp = struct.pack("!HHHH", 50000 + flow, 4791, 8 + 12 + size + 4, 0)
+    head = struct.pack("!BBHHHBBH", 0x45, 2, 20 + 8 + 12 + size + 4, 0, 0x4000, 64, 17, 0) + ip(HOSTS[0]) + ip(HOSTS[1])
+    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+    payload = bytes(i & 255 for i in range(size))
+    masked = b"\xff" * 8 + head[:1] + b"\xff" + head[2:8] + b"\xff" + head[9:10] + b"\xff\xff" + head[12:] + udp[:6] + b"\xff\xff"
+    icrc = zlib.crc32(masked + bth[:4] + b"\xff" + bth[5:] + payload)
+    return bytes.fromhex(MACS[1] + MACS[0] + "0800") + head + udp + bth + payload + struct.pack("<I", icrc)
+
+
+def arp_frame():
+    """The second host says where it is."""
+    mac, host = bytes.fromhex(MACS[1]), ip(HOSTS[1])
+    return b"\xff" * 6 + mac + struct.pack("!HHHBBH", 0x806, 1, 0x800, 6, 4, 1) + mac + host + bytes(6) + host
+
+
+def write_capture(path, frames):
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for frame in frames:
+            f.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+
+
+# ---- the meter
+
+class Meter:
+    def __init__(self, path):
+        with open(path, "wb") as f:
+            f.truncate(8 * WORDS + 2 * END_BYTES)
+        with open(path, "r+b") as f:
+            self.map = mmap.mmap(f.fileno(), 0)
+
+    def word(self, i):
+        return struct.unpack_from("=Q", self.map, 8 * i)[0]
+
+    def phase(self, phase):
+        struct.pack_into("=Q", self.map, 8 * PHASE, phase)
+
+    def samples(self, end):
+        """Clock's rate, cycles of a packet by batches, cycles between receiving and sending one packet."""
+        at = 8 * WORDS + END_BYTES * end
+        hz, batches, single = struct.unpack_from("=QQQ", self.map, at)
+        return (hz, struct.unpack_from(f"={batches}d", self.map, at + 24),
+                struct.unpack_from(f"={single}d", self.map, at + 24 + 8 * SAMPLES))
+
+
+# ---- programs
+
+class Chain:
+    """Two programs in series, of one kind, over packets of one size."""
+
+    def __init__(self, build, tmp, kind, size):
+        self.build, self.tmp, self.kind = build, tmp, kind
+        self.programs = []
+        for name in ("memif.sock", "entry.sock", "exit.sock"):
+            if os.path.exists(f"{tmp}/{name}"):
+                os.unlink(f"{tmp}/{name}")
+        self.meter = Meter(f"{tmp}/meter")
+        write_capture(f"{tmp}/hosts.pcap", [roce_frame(q, p, size) for p in range(EACH) for q in range(FLOWS)])
+        write_capture(f"{tmp}/host.pcap", [arp_frame()])
+
+    def devices(self, end):
+        memif = f"role={'client' if end == 'entry' else 'server'},id=0,bsize=8192,rsize=11,socket={self.tmp}/memif.sock,socket-abstract=no"
+        return (f"net_pcap0,rx_pcap={self.tmp}/" + ("hosts.pcap,infinite_rx=1" if end == "entry" else "host.pcap"), "net_memif0," + memif)
+
+    def start(self, end, args, ready):
+        env = dict(os.environ, METER_FILE=f"{self.tmp}/meter", METER_END=end, LD_PRELOAD=f"{self.build}/tests/bench/bench_meter.so")
+        log = f"{self.tmp}/{self.kind}-{end}.log"
+        with open(log, "wb") as out:
+            self.programs.append(subprocess.Popen(args, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT, env=env))
+        self.wait(lambda: ready in open(log, encoding="utf-8", errors="replace").read(), f"{end} does not start, see {log}")
+
+    def wait(self, cond, why, seconds=15):
+        until = time.monotonic() + seconds
+        while not cond():
+            gone = [p for p in self.programs if p.poll() is not None]
+            if gone or time.monotonic() > until:
+                raise Failure(f"{self.kind}: {why}")
+            time.sleep(0.05)
+
+    def cpu(self, end):
+        return min(os.sched_getaffinity(0)) if end == "entry" else max(os.sched_getaffinity(0))
+
+    def start_testpmd(self, end):
+        hosts, fabric = self.devices(end)
+        main = self.cpu("exit" if end == "entry" else "entry")
+        self.start(end, ["dpdk-testpmd", "--lcores", f"0@{main},1@{self.cpu(end)}", "--main-lcore", "0", "--no-huge", "--no-shconf", "--no-pci",
+                         "--no-telemetry", "-m", "400", "--vdev", hosts, "--vdev", fabric,
+                         "--", "-i", "--forward-mode=mac", "--burst=64", "--mbuf-size=4736", "--total-num-mbufs=16384", "--no-mlockall"],
+                   "testpmd>")
+
+    def start_gateway(self, end):
+        hosts, fabric = self.devices(end)
+        own, far, net = ("10.99.0.1", "10.99.0.2", "10.2.0.0/16") if end == "entry" else ("10.99.0.2", "10.99.0.1", "10.1.0.0/16")
+        conf = f"{self.tmp}/{end}.conf"
+        protection = ""
+        if self.kind != "plain":
+            protection = f"""protection = {{ psk_file = "{self.tmp}/psk"; suites = [ "{self.kind}" ];
+                peers = ( {{ network = "10.99.0.0/24"; policy = "required"; }} ); }};"""
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(f"""
+                eal = {{ args = [ "--no-huge", "-m", "600" ]; }};
+                control = {{ socket = "{self.tmp}/{end}.sock"; }};
+                workers = ( {{ lcore = 1; cpus = "{self.cpu(end)}"; idle_sleep_us = 0; }} );
+                ports = ( {{ name = "hosts"; device = "{hosts}"; mtu = 4200; }}, {{ name = "fabric"; device = "{fabric}"; mtu = 4400; }} );
+                devices = ( {{ name = "roced0"; port = "fabric"; addresses = [ "{own}/24" ]; }} );
+                gateway = {{ device = "roced0"; host_ports = [ "hosts" ]; remotes = ( {{ address = "{far}"; networks = [ "{net}" ]; }} ); }};
+                {protection}""")
+        self.start(end, [f"{self.build}/app/roced", "-c", conf, "-f"], "roced: ready")
+
+    def run(self, ms):
+        """Of each end: packets a second, cycles, median and 99th percentile from receiving to sending; and what both carried."""
+        for end in reversed(ENDS):
+            (self.start_testpmd if self.kind == "testpmd" else self.start_gateway)(end)
+        if self.kind == "testpmd":
+            time.sleep(0.5)  # memif connects; a port that is polled before that ends testpmd
+            for program in self.programs:
+                program.stdin.write(b"start\n")
+                program.stdin.flush()
+        meter = self.meter
+        self.wait(lambda: meter.word(LEFT) > 2000, "no packets arrive")
+        meter.phase(BATCHES)
+        time.sleep(ms / 1000)
+        meter.phase(SINGLE)
+        time.sleep(ms / 2000)
+        meter.phase(FREE)
+        time.sleep(0.1)
+        left, at = meter.word(LEFT), time.monotonic()
+        time.sleep(ms / 1000)
+        carried = (meter.word(LEFT) - left) / (time.monotonic() - at)
+        meter.phase(IDLE)
+        if meter.word(IN_VAIN) > 50:
+            raise Failure(f"{self.kind}: packets were lost {meter.word(IN_VAIN)} times")
+        result = {"carried_pps": carried}
+        for i, end in enumerate(ENDS):
+            hz, batches, single = meter.samples(i)
+            if len(batches) < 20 or len(single) < 20:
+                raise Failure(f"{self.kind}: {end}: too few samples, {len(batches)} and {len(single)}")
+            cut = sorted(single)
+            result[end] = {"hz": hz, "cycles": statistics.median(batches), "p50_ns": cut[len(cut) // 2] / hz * 1e9,
+                           "p99_ns": cut[len(cut) * 99 // 100] / hz * 1e9}
+        return result
+
+    def end(self):
+        for program in self.programs:
+            program.kill()
+            program.wait()
+
+
+# ---- the cipher by itself
+
+def cipher_cycles(build, suite, size):
+    """Of a tunnel's packet with a payload of that size, by the nearest lengths that bench_protect measures: sealing, opening."""
+    out = subprocess.run([f"{build}/tests/bench/bench_protect", "-r", "31", "-s", suite], check=True, capture_output=True, text=True).stdout
+    cycles = {}
+    for line in out.splitlines():
+        _, _, way, length, burst, keys, cipher, *_ = line.split()
+        if (burst, keys) == ("32", "1"):
+            cycles.setdefault(way, []).append((int(length), int(cipher)))
+    return {end: between(sorted(cycles[way]), size + TUNNELLED) for end, way in zip(ENDS, ("seal", "open"))}
+
+
+TUNNELLED = 20 + 8 + 12 + 4 + 16  # of a host's IP packet beside its payload, and the tunnel's header
+
+
+def between(points, x):
+    lower = max((i for i in range(len(points) - 1) if points[i][0] <= x), default=0)
+    (x0, y0), (x1, y1) = points[lower], points[lower + 1]
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+
+
+# ---- results
+
+def pps(cell):
+    return cell["hz"] / cell["cycles"]
+
+
+def rows(results, ciphers):
+    for (kind, size), runs in results.items():
+        row = {"kind": kind, "bytes": size, "frame_bytes": 14 + 20 + 8 + 12 + size + 4, "runs": len(runs),
+               "carried_pps": statistics.median(r["carried_pps"] for r in runs)}
+        for end in ENDS:
+            cell = {what: statistics.median(r[end][what] for r in runs) for what in ("hz", "cycles", "p50_ns", "p99_ns")}
+            cell["pps"] = pps(cell)
+            cell["gbps"] = cell["pps"] * (row["frame_bytes"] + TAKEN) * 8 / 1e9
+            if (kind, size) in ciphers:
+                cell["cipher_cycles"] = statistics.median(c[end] for c in ciphers[kind, size])
+            row[end] = cell
+        yield row
+
+
+def print_tables(table, out):
+    at = {(r["kind"], r["bytes"]): r for r in table}
+    sizes = sorted({r["bytes"] for r in table})
+    kinds = [k for k in KINDS if any(r["kind"] == k for r in table)]
+    for end, what in zip(ENDS, ("into the tunnel (first program)", "out of the tunnel (second program)")):
+        print(f"\n{what}: cycles of a packet, Mpps and Gb/s of one core (share of testpmd's packets)\n", file=out)
+        print("| | " + " | ".join(f"{size} B" for size in sizes) + " |\n" + "| --- " * (len(sizes) + 1) + "|", file=out)
+        for kind in kinds:
+            cells = []
+            for size in sizes:
+                cell, base = at[kind, size][end], at.get(("testpmd", size))
+                share = f" ({cell['pps'] / base[end]['pps']:.2f})" if base and kind != "testpmd" else ""
+                cells.append(f"{cell['cycles']:.0f}, {cell['pps'] / 1e6:.2f}, {cell['gbps']:.1f}{share}")
+            print(f"| {kind} | " + " | ".join(cells) + " |", file=out)
+    print_ciphers(at, sizes, [k for k in kinds if k in SUITES], out)
+    print("\nA packet alone: ns from receiving to sending, median and 99th percentile, of both programs together\n", file=out)
+    print("| | " + " | ".join(f"{size} B" for size in sizes) + " |\n" + "| --- " * (len(sizes) + 1) + "|", file=out)
+    for kind in kinds:
+        print(f"| {kind} | " + " | ".join(
+            "{:.0f}, {:.0f}".format(*(sum(at[kind, size][end][p] for end in ENDS) for p in ("p50_ns", "p99_ns"))) for size in sizes) + " |", file=out)
+    print("\nBoth at once, each on its core: Mpps that came through\n", file=out)
+    print("| | " + " | ".join(f"{size} B" for size in sizes) + " |\n" + "| --- " * (len(sizes) + 1) + "|", file=out)
+    for kind in kinds:
+        print(f"| {kind} | " + " | ".join(f"{at[kind, size]['carried_pps'] / 1e6:.2f}" for size in sizes) + " |", file=out)
+
+
+def print_ciphers(at, sizes, suites, out):
+    if not suites or ("plain", sizes[0]) not in at:
+        return
+    print("\nProtection: cycles that it adds to plain tunnels, and the cipher's own\n", file=out)
+    print("| | " + " | ".join(f"{size} B" for size in sizes) + " |\n" + "| --- " * (len(sizes) + 1) + "|", file=out)
+    for suite in suites:
+        for end, way in zip(ENDS, ("seal", "open")):
+            cells = []
+            for size in sizes:
+                cell, plain = at[suite, size][end], at["plain", size][end]
+                cells.append(f"{cell['cycles'] - plain['cycles']:.0f}, {cell['cipher_cycles']:.0f}")
+            print(f"| {suite}, {way} | " + " | ".join(cells) + " |", file=out)
+
+
+def print_goal(table, out):
+    at = {(r["kind"], r["bytes"]): r for r in table}
+    print(file=out)
+    for (kind, size), row in at.items():
+        if kind != "plain" or ("testpmd", size) not in at:
+            continue
+        for end in ENDS:
+            share = row[end]["pps"] / at["testpmd", size][end]["pps"]
+            print(f"- {size} B, {end}: plain tunnels carry {share:.2f} of testpmd's packets, goal {GOAL}: {'met' if share >= GOAL else 'missed'}", file=out)
+
+
+def measure(args, tmp):
+    results, ciphers = {}, {}
+    with open(os.open(f"{tmp}/psk", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("ab" * 32 + "\n")
+    for run in range(args.runs):
+        for size in args.size or SIZES:
+            for kind in args.only or KINDS:
+                print(f"Run {run + 1} of {args.runs}: {kind}, {size} B", file=sys.stderr)
+                chain = Chain(args.build, tmp, kind, size)
+                try:
+                    results.setdefault((kind, size), []).append(chain.run(args.ms))
+                finally:
+                    chain.end()
+                if kind in SUITES:
+                    ciphers.setdefault((kind, size), []).append(cipher_cycles(args.build, kind, size))
+    return list(rows(results, ciphers))
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("build")
+    parser.add_argument("json")
+    parser.add_argument("--markdown")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--ms", type=int, default=1000)
+    parser.add_argument("--size", type=int, action="append", choices=SIZES)
+    parser.add_argument("--only", action="append", choices=KINDS)
+    args = parser.parse_args()
+    if not shutil.which("dpdk-testpmd"):
+        sys.exit("bench_gateway: there is no dpdk-testpmd")
+    tmp = tempfile.mkdtemp(prefix="roced-bench.")
+    try:
+        table = measure(args, tmp)
+    except Failure as failure:
+        sys.exit(f"bench_gateway: {failure}; logs are in {tmp}")
+    shutil.rmtree(tmp)
+    outs = [sys.stdout] + ([open(args.markdown, "w", encoding="ascii")] if args.markdown else [])
+    for out in outs:
+        print_tables(table, out)
+        print_goal(table, out)
+    with open(args.json, "w", encoding="ascii") as f:
+        json.dump({"version": 1, "figures": table}, f, indent=1)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()
