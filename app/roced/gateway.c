@@ -8,6 +8,7 @@
 #include "log.h"
 #include "protect.h"
 #include "wire_addr.h"
+#include "wire_arp_nd.h"
 #include "wire_psp.h"
 
 #define NS_PER_US 1000u
@@ -35,6 +36,14 @@ static const struct port_addr *local_of(const struct gateway *gateway, const str
 	return NULL;
 }
 
+/* Of an IPv4 header without traffic class, length, identification and checksum. */
+static uint32_t fixed_sum(const uint8_t *ip)
+{
+	const uint8_t version[2] = {ip[0], 0};
+
+	return wire_csum_add(wire_csum_add(wire_csum_add(0, version, 2), ip + 6, 4), ip + 12, 8);
+}
+
 /* What does not change from packet to packet. */
 static void make_header(const struct gateway *gateway, struct gateway_remote *remote, const struct port_addr *from)
 {
@@ -45,6 +54,8 @@ static void make_header(const struct gateway *gateway, struct gateway_remote *re
 	remote->header_bytes = (uint8_t)wire_udp_write(remote->header, &net, 0, (uint16_t)gateway->config->port, remote->header, 0);
 	remote->l3_off = (uint8_t)(ETH_BYTES + (from->has_vlan ? VLAN_BYTES : 0));
 	remote->l4_off = (uint8_t)(remote->l3_off + (v4 ? IP4_BYTES : IP6_BYTES));
+	if (v4)
+		remote->ip4_sum = fixed_sum(remote->header + remote->l3_off);
 }
 
 static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r)

@@ -12,6 +12,7 @@
 #include "gateway_hosts.h"
 #include "gateway_macs.h"
 #include "gateway_paths.h"
+#include "gateway_recent.h"
 #include "gateway_reorder.h"
 #include "crypt_msg.h"
 #include "path_neigh.h"
@@ -29,6 +30,7 @@ struct gateway_remote {
 	uint32_t room;             /* for hosts' packets, bytes */
 	uint16_t sport;            /* of path 0; the others are behind it */
 	uint8_t l3_off, l4_off;
+	uint32_t ip4_sum;          /* of the IPv4 header, but for what differs from packet to packet */
 	uint8_t header_bytes;      /* up to the tunnel's header */
 	uint8_t header[WIRE_UDP_MAX_HDR_BYTES];
 };
@@ -98,6 +100,7 @@ struct gateway_worker {
 	uint32_t n_news;
 	struct gateway_lane **news;        /* those with something to report */
 	struct gateway_macs macs;
+	struct gateway_recent recent;
 	struct gateway_counters counters;
 };
 

@@ -60,11 +60,11 @@ static void learn(struct gateway_worker *gw, const struct port *port, const uint
 	if (memcmp(&host.addr, &none, sizeof(none)) == 0 || memcmp(&host.addr, &none4, sizeof(none4)) == 0)
 		return;
 	memcpy(host.mac, frame + 6, sizeof(host.mac));
-	gateway_hosts_learn(gw->shared->hosts, &host, gw->worker->now_ns);
+	gateway_recent_learn(&gw->recent, gw->shared->hosts, &host, gw->worker->now_ns);
 }
 
 /* The far gateway that a host is behind; false: none. */
-static bool find_remote(const struct gateway *gateway, const struct wire_addr *dst, uint8_t *remote)
+static bool look_for_remote(const struct gateway *gateway, const struct wire_addr *dst, uint8_t *remote)
 {
 	int most = -1;
 
@@ -81,6 +81,19 @@ static bool find_remote(const struct gateway *gateway, const struct wire_addr *d
 		}
 	}
 	return most >= 0;
+}
+
+/* The same; networks do not change, so what was found stays. */
+static bool find_remote(struct gateway_worker *gw, const struct wire_addr *dst, uint8_t *remote)
+{
+	struct gateway_recent_way *way = gateway_recent_way(&gw->recent, dst);
+
+	if (!way->known) {
+		way->far = look_for_remote(gw->shared, dst, &way->remote);
+		way->known = true;
+	}
+	*remote = way->remote;
+	return way->far;
 }
 
 /* The first fragment of a RoCE packet; the others do not say what they are of. */
@@ -113,7 +126,7 @@ static enum gateway_verdict of_host(struct worker *worker, const struct port *po
 	if (reason != BASE_DROP_NONE)
 		return drop(worker, reason);
 	wire_dst(frame, pkt, &dst);
-	if (!find_remote(gw->shared, &dst, &remote))
+	if (!find_remote(gw, &dst, &remote))
 		return bridge(worker);
 	pkt->plane = remote;
 	return GATEWAY_ENCAP;

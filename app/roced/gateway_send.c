@@ -24,9 +24,8 @@ static void finish_header(struct gateway_worker *gw, const struct gateway_remote
 	if (wire_addr_is_v4(&remote->addr)) {
 		ip[1] = tos;
 		put16(ip + 2, IP4_BYTES + bytes);
-		put16(ip + 4, gw->ip_id++);
-		put16(ip + 10, 0);
-		put16(ip + 10, wire_csum_fold(wire_csum_add(0, ip, IP4_BYTES)));
+		put16(ip + 4, gw->ip_id);
+		put16(ip + 10, wire_csum_fold(remote->ip4_sum + tos + IP4_BYTES + bytes + gw->ip_id++));
 	} else {
 		ip[0] = (uint8_t)(0x60 | tos >> 4);
 		ip[1] = (uint8_t)(tos << 4);

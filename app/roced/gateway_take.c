@@ -53,7 +53,7 @@ bool gateway_pass_to_host(struct worker *worker, const struct wire_addr *dst, st
 	struct gateway_host host;
 	const struct port *port;
 
-	if (!gateway_hosts_find(gw->shared->hosts, dst, &host))
+	if (!gateway_recent_find(&gw->recent, gw->shared->hosts, dst, worker->now_ns, &host))
 		return false;
 	port = &worker->roced->ports[host.port];
 	frame = (uint8_t *)rte_pktmbuf_prepend(m, (uint16_t)(ETH_BYTES + (host.has_vlan ? VLAN_BYTES : 0)));
