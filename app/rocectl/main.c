@@ -18,6 +18,7 @@ static const struct command {
 	{"sas", NULL, "[--json]", "print with whom packets are protected, and by which keys", rocectl_sas},
 	{"rekey", NULL, "PEER...|all", "have protected peers change their keys now", rocectl_rekey},
 	{"alarms", NULL, "[--json]", "print what somebody should look at", rocectl_alarms},
+	{"gateway", NULL, "[--watch] [ADDRESS...]", "print what a gateway counted, and its paths to far gateways", rocectl_gateway},
 	{"xdp", NULL, "", "print which frames went to AF_XDP ports, and which to the kernel", rocectl_xdp},
 };
 

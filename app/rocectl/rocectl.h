@@ -17,6 +17,7 @@ int rocectl_paths(int argc, char **argv);
 int rocectl_sas(int argc, char **argv);
 int rocectl_rekey(int argc, char **argv);
 int rocectl_alarms(int argc, char **argv);
+int rocectl_gateway(int argc, char **argv);
 int rocectl_xdp(int argc, char **argv);
 
 #endif

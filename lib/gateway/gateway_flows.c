@@ -6,7 +6,7 @@
 
 #define MAX_FLOWS   (1u << 20)
 #define HOST_SLOTS  4096u
-#define RECENT      256u /* a power of two */
+#define RECENT_BITS 8u
 
 struct gateway_flows {
 	struct gateway_flows_config config;
@@ -17,7 +17,7 @@ struct gateway_flows {
 	uint32_t *places;             /* open addressing: numbers, 0: free */
 	struct gateway_flow *flows;   /* by number, from 1 */
 	uint32_t per_host[HOST_SLOTS];
-	uint32_t recent[RECENT];      /* numbers of flows whose packets came last, 0: none */
+	uint32_t recent[1u << RECENT_BITS]; /* numbers of flows whose packets came last, 0: none */
 };
 
 struct gateway_flows *gateway_flows_new(const struct gateway_flows_config *config)
@@ -162,7 +162,7 @@ static struct gateway_flow *make(struct gateway_flows *f, const struct gateway_f
 /* Most packets are of few flows. Who makes keys up so that they meet here only has them looked up by the hash. */
 static uint32_t number_of(struct gateway_flows *f, const struct gateway_flow_key *key)
 {
-	uint32_t *recent = &f->recent[(key->dqpn ^ key->sport) & (RECENT - 1)];
+	uint32_t *recent = &f->recent[(key->dqpn + (key->sport << 16)) * 2654435761u >> (32 - RECENT_BITS)];
 	const struct gateway_flow *flow = &f->flows[*recent];
 
 	if (!flow->used || memcmp(&flow->key, key, sizeof(*key)) != 0)

@@ -207,15 +207,15 @@ class Chain:
 
 # ---- the cipher by itself
 
-def cipher_cycles(build, suite, size):
-    """Of a tunnel's packet with a payload of that size, by the nearest lengths that bench_protect measures: sealing, opening."""
+def cipher_cycles(build, suite, sizes):
+    """Of tunnels' packets with payloads of these sizes, by the nearest lengths that bench_protect measures: sealing, opening."""
     out = subprocess.run([f"{build}/tests/bench/bench_protect", "-r", "31", "-s", suite], check=True, capture_output=True, text=True).stdout
     cycles = {}
     for line in out.splitlines():
         _, _, way, length, burst, keys, cipher, *_ = line.split()
         if (burst, keys) == ("32", "1"):
             cycles.setdefault(way, []).append((int(length), int(cipher)))
-    return {end: between(sorted(cycles[way]), size + TUNNELLED) for end, way in zip(ENDS, ("seal", "open"))}
+    return {size: {end: between(sorted(cycles[way]), size + TUNNELLED) for end, way in zip(ENDS, ("seal", "open"))} for size in sizes}
 
 
 TUNNELLED = 20 + 8 + 12 + 4 + 16  # of a host's IP packet beside its payload, and the tunnel's header
@@ -302,17 +302,19 @@ def measure(args, tmp):
     results, ciphers = {}, {}
     with open(os.open(f"{tmp}/psk", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
         f.write("ab" * 32 + "\n")
+    sizes, kinds = args.size or SIZES, args.only or KINDS
     for run in range(args.runs):
-        for size in args.size or SIZES:
-            for kind in args.only or KINDS:
+        for suite in [k for k in kinds if k in SUITES]:
+            for size, cycles in cipher_cycles(args.build, suite, sizes).items():
+                ciphers.setdefault((suite, size), []).append(cycles)
+        for size in sizes:
+            for kind in kinds:
                 print(f"Run {run + 1} of {args.runs}: {kind}, {size} B", file=sys.stderr)
                 chain = Chain(args.build, tmp, kind, size)
                 try:
                     results.setdefault((kind, size), []).append(chain.run(args.ms))
                 finally:
                     chain.end()
-                if kind in SUITES:
-                    ciphers.setdefault((kind, size), []).append(cipher_cycles(args.build, kind, size))
     return list(rows(results, ciphers))
 
 

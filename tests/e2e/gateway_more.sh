@@ -93,6 +93,27 @@ check "a host with more flows than its share has the others delivered without a 
 check "and nothing of it is dropped" eval '[ "$(counter GB delivered)" -eq "$(counter GA tunnelled)" ]'
 check "telemetry tells of flows and paths" asked /roced/gateway "d['flows'] > 0 and d['far_gateway'] == ['$GB4'] and d['reachable'] == [1] and d['unordered'] > 300"
 check "and of each path" asked /roced/gateway,0 "len(d['udp_port']) == 16 and sum(d['sent']) > 400 and sum(d['dead_at_workers']) == 0"
+shown() { "$build_dir/app/rocectl/rocectl" gateway --socket "$(telemetry_socket GA)" "$@" | tee "$tmp_dir/shown"; return "${PIPESTATUS[0]}"; }
+all_shown() {
+	shown || return 1
+	grep -Eq "tunnelled +$(counter GA tunnelled)( |\$)" "$tmp_dir/shown" && grep -Eq "unordered +$(counter GA unordered)( |\$)" "$tmp_dir/shown" &&
+		grep -Eq "^$GB4 +reachable +[0-9]+ +16 +0 +[0-9]+ " "$tmp_dir/shown"
+}
+check "rocectl gateway shows counters and far gateways" all_shown
+paths_shown() {
+	shown $GB4 || return 1
+	[ "$(awk '$1 ~ /^[0-9]+$/ && NF == 7 { n++; sent += $3 } END { print (sent > 400) * n }' "$tmp_dir/shown")" -eq 16 ]
+}
+check "and the paths to one" paths_shown
+json_shown() { shown --json $GB4 && python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["/roced/gateway"]["sent"]) != 16)' <"$tmp_dir/shown"; }
+check "also as the daemon says it" json_shown
+stranger_shown() {
+	local rc=0
+	shown 10.99.0.77 2>"$tmp_dir/shown.err" || rc=$?
+	cat "$tmp_dir/shown.err"
+	[ $rc -eq 2 ] && grep -q "10.99.0.77: no far gateway has that address" "$tmp_dir/shown.err"
+}
+check "and status 2 for one that is none" stranger_shown
 check "of no other one" asked /roced/gateway,1 "d == {}"
 nobody() {
 	in_ns A python3 "$frames" roce kern $K4A 10.77.0.2 count=5 >/dev/null
