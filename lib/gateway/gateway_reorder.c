@@ -10,6 +10,8 @@
 /* Packets of an older generation may come so long after a newer one began; later it is a sender that began anew. */
 #define STRAGGLE_NS 100000000u
 #define NONE       UINT32_MAX
+#define NOBODY     UINT64_MAX
+#define RECENT     256u /* a power of two */
 
 struct held {
 	void *packet;
@@ -19,7 +21,7 @@ struct held {
 };
 
 struct flow {
-	uint64_t who;                /* tunnel and number */
+	uint64_t who;                /* tunnel and number; NOBODY: it is free */
 	uint64_t deadline_ns;        /* of what is missing; only where something is held */
 	uint32_t expected;
 	uint32_t first, last;        /* held ones; NONE */
@@ -40,6 +42,7 @@ struct gateway_reorder {
 	uint32_t *places;            /* open addressing: flows, NONE: free */
 	struct flow *flows;
 	struct held *held;
+	uint32_t recent[RECENT];     /* flows whose packets came last; any number, who says whether it is so */
 };
 
 static void make_lists(struct gateway_reorder *r)
@@ -49,8 +52,10 @@ static void make_lists(struct gateway_reorder *r)
 		r->places[i] = NONE;
 	for (uint32_t i = 0; i < r->config.held; i++)
 		r->held[i].next = i + 1 < r->config.held ? i + 1 : NONE;
-	for (uint32_t i = 0; i < r->config.flows; i++)
+	for (uint32_t i = 0; i < r->config.flows; i++) {
+		r->flows[i].who = NOBODY;
 		r->flows[i].older = i + 1 < r->config.flows ? i + 1 : NONE;
+	}
 }
 
 struct gateway_reorder *gateway_reorder_new(const struct gateway_reorder_config *config)
@@ -198,6 +203,7 @@ static void end_flow(struct gateway_reorder *r, uint32_t i)
 		gap = k;
 	}
 	r->places[gap] = NONE;
+	r->flows[i].who = NOBODY;
 	r->flows[i].older = r->unused_flow;
 	r->unused_flow = i;
 	r->stats.flows--;
@@ -211,10 +217,23 @@ static void begin(const struct gateway_reorder *r, struct flow *f, const struct 
 	f->expected = place->seq <= r->config.window ? 0 : place->seq;
 }
 
+/* NONE: there is none. Numbers of flows are given out one after the other, so those of a tunnel share no place among the recent ones. */
+static uint32_t find(struct gateway_reorder *r, uint64_t who)
+{
+	uint32_t *recent = &r->recent[(who ^ who >> 32) & (RECENT - 1)], i;
+
+	if (r->flows[*recent].who == who)
+		return *recent;
+	i = r->places[place_of(r, who)];
+	if (i != NONE)
+		*recent = i;
+	return i;
+}
+
 static uint32_t get_flow(struct gateway_reorder *r, const struct gateway_place *place, uint64_t now_ns)
 {
 	uint64_t who = (uint64_t)place->tunnel << 32 | place->flow;
-	uint32_t i = r->places[place_of(r, who)];
+	uint32_t i = find(r, who);
 	struct flow *f;
 
 	if (i != NONE) {

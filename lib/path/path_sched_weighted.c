@@ -14,9 +14,12 @@
 static uint32_t weight(const struct path_sched *s, uint8_t ev)
 {
 	const struct path_sched_ev *path = &s->ev[ev];
-	uint32_t clean = (ALL - path->ecn) * (ALL - path->loss) / ALL, w = clean * clean / ALL;
-	uint32_t usual = s->typical + (s->config->margin_ns >> s->rtt_shift);
+	uint32_t usual = s->typical + (s->config->margin_ns >> s->rtt_shift), clean, w;
 
+	if (path->ecn == 0 && path->loss == 0 && path->srtt <= usual)
+		return ALL;
+	clean = (ALL - path->ecn) * (ALL - path->loss) / ALL;
+	w = clean * clean / ALL;
 	if (path->srtt > usual)
 		w = w * usual / path->srtt;
 	return w > LEAST ? w : LEAST;

@@ -24,7 +24,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#define BATCH      1024u
+#define BATCH      256u
 #define MAX_SAMPLES 8192u
 #define WAIT_MS    20u     /* the other one may not be there yet */
 #define LOOK_US    20000u  /* for ports that have been started */
