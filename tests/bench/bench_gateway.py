@@ -239,6 +239,8 @@ def rows(results, ciphers):
                "carried_pps": statistics.median(r["carried_pps"] for r in runs)}
         for end in ENDS:
             cell = {what: statistics.median(r[end][what] for r in runs) for what in ("hz", "cycles", "p50_ns", "p99_ns")}
+            cell["least_cycles"] = min(r[end]["cycles"] for r in runs)
+            cell["most_cycles"] = max(r[end]["cycles"] for r in runs)
             cell["pps"] = pps(cell)
             cell["gbps"] = cell["pps"] * (row["frame_bytes"] + TAKEN) * 8 / 1e9
             if (kind, size) in ciphers:
@@ -252,14 +254,15 @@ def print_tables(table, out):
     sizes = sorted({r["bytes"] for r in table})
     kinds = [k for k in KINDS if any(r["kind"] == k for r in table)]
     for end, what in zip(ENDS, ("into the tunnel (first program)", "out of the tunnel (second program)")):
-        print(f"\n{what}: cycles of a packet, Mpps and Gb/s of one core (share of testpmd's packets)\n", file=out)
+        print(f"\n{what}: cycles of a packet (of the runs the least and the most), Mpps and Gb/s of one core; share of testpmd's packets\n", file=out)
         print("| | " + " | ".join(f"{size} B" for size in sizes) + " |\n" + "| --- " * (len(sizes) + 1) + "|", file=out)
         for kind in kinds:
             cells = []
             for size in sizes:
                 cell, base = at[kind, size][end], at.get(("testpmd", size))
-                share = f" ({cell['pps'] / base[end]['pps']:.2f})" if base and kind != "testpmd" else ""
-                cells.append(f"{cell['cycles']:.0f}, {cell['pps'] / 1e6:.2f}, {cell['gbps']:.1f}{share}")
+                share = f"; {cell['pps'] / base[end]['pps']:.2f}" if base and kind != "testpmd" else ""
+                cells.append(f"{cell['cycles']:.0f} ({cell['least_cycles']:.0f} to {cell['most_cycles']:.0f}), {cell['pps'] / 1e6:.2f}, "
+                             f"{cell['gbps']:.1f}{share}")
             print(f"| {kind} | " + " | ".join(cells) + " |", file=out)
     print_ciphers(at, sizes, [k for k in kinds if k in SUITES], out)
     print("\nA packet alone: ns from receiving to sending, median and 99th percentile, of both programs together\n", file=out)
@@ -288,14 +291,17 @@ def print_ciphers(at, sizes, suites, out):
 
 
 def print_goal(table, out):
+    """By the medians and by the least of each: where a machine has slow and fast runs, medians alone may compare one with the other."""
     at = {(r["kind"], r["bytes"]): r for r in table}
     print(file=out)
     for (kind, size), row in at.items():
         if kind != "plain" or ("testpmd", size) not in at:
             continue
         for end in ENDS:
-            share = row[end]["pps"] / at["testpmd", size][end]["pps"]
-            print(f"- {size} B, {end}: plain tunnels carry {share:.2f} of testpmd's packets, goal {GOAL}: {'met' if share >= GOAL else 'missed'}", file=out)
+            base = at["testpmd", size][end]
+            shares = [base[what] / row[end][what] for what in ("cycles", "least_cycles")]
+            print(f"- {size} B, {end}: plain tunnels carry {shares[0]:.2f} of testpmd's packets by medians, {shares[1]:.2f} by the least cycles, "
+                  f"goal {GOAL}: {'met' if min(shares) >= GOAL else 'missed'}", file=out)
 
 
 def measure(args, tmp):
