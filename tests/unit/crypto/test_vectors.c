@@ -3,69 +3,27 @@
  * Known answers, with each kernel. Those of GCM by seal and open; those of other modes, which are not on the wire, by the block
  * cipher alone, for a wrong S-box or key schedule would show there too.
  *
- * usage: test_vectors FILE      as tests/data/crypto/sm4.txt
+ * usage: test_vectors SM4 AES      as tests/data/crypto/sm4.txt and aes.txt
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "crypt_simd.h"
+#include "ref.h"
 #include "simd_kernel.h"
+#include "vectors.h"
 
-#define MAX_BYTES 1024u
-#define MAX_LINE  8192
-
-static const char *file_name;
+static const char *sm4_file, *aes_file;
 static void *ctx;
 static const struct simd_kernel *kernel;
 static struct crypt_key *key;
-
-enum { KEY, IV, AAD, PLAIN, CIPHER, TAG, N_BYTES };
-
-struct vector {
-	char mode[32];
-	uint8_t b[N_BYTES][MAX_BYTES];
-	uint32_t n[N_BYTES];
-};
-
-static uint32_t from_hex(const char *text, uint8_t *to)
-{
-	uint32_t n = 0;
-
-	if (strcmp(text, "-") == 0)
-		return 0;
-	for (; text[0] != '\0'; text += 2) {
-		char pair[3] = {text[0], text[1], '\0'};
-
-		assert_true(n < MAX_BYTES && text[1] != '\0');
-		to[n++] = (uint8_t)strtoul(pair, NULL, 16);
-	}
-	return n;
-}
-
-static bool next_vector(FILE *file, struct vector *v)
-{
-	char line[MAX_LINE], *word, *rest;
-
-	do {
-		if (fgets(line, sizeof(line), file) == NULL)
-			return false;
-	} while (line[0] == '#');
-	word = strtok_r(line, " ", &rest);
-	(void)snprintf(v->mode, sizeof(v->mode), "%s", word);
-	for (int i = 0; i < N_BYTES; i++) {
-		word = strtok_r(NULL, " ", &rest);
-		assert_non_null(word);
-		v->n[i] = from_hex(word, v->b[i]);
-	}
-	return true;
-}
 
 /* ---- modes of operation, from the block cipher ---- */
 
@@ -87,17 +45,17 @@ static void xor(uint8_t *to, const uint8_t *from, uint32_t n)
 static void ecb(struct vector *v, uint32_t times)
 {
 	for (uint32_t i = 0; i < times; i++)
-		block(key, v->b[PLAIN]);
+		block(key, v->b[VECTOR_PLAIN]);
 }
 
 static void cbc(struct vector *v)
 {
-	const uint8_t *last = v->b[IV];
+	const uint8_t *last = v->b[VECTOR_IV];
 
-	for (uint32_t i = 0; i < v->n[PLAIN]; i += 16) {
-		xor(v->b[PLAIN] + i, last, 16);
-		block(key, v->b[PLAIN] + i);
-		last = v->b[PLAIN] + i;
+	for (uint32_t i = 0; i < v->n[VECTOR_PLAIN]; i += 16) {
+		xor(v->b[VECTOR_PLAIN] + i, last, 16);
+		block(key, v->b[VECTOR_PLAIN] + i);
+		last = v->b[VECTOR_PLAIN] + i;
 	}
 }
 
@@ -105,11 +63,11 @@ static void ctr(struct vector *v)
 {
 	uint8_t counter[16], stream[16];
 
-	memcpy(counter, v->b[IV], 16);
-	for (uint32_t i = 0; i < v->n[PLAIN]; i += 16) {
+	memcpy(counter, v->b[VECTOR_IV], 16);
+	for (uint32_t i = 0; i < v->n[VECTOR_PLAIN]; i += 16) {
 		memcpy(stream, counter, 16);
 		block(key, stream);
-		xor(v->b[PLAIN] + i, stream, v->n[PLAIN] - i < 16 ? v->n[PLAIN] - i : 16);
+		xor(v->b[VECTOR_PLAIN] + i, stream, v->n[VECTOR_PLAIN] - i < 16 ? v->n[VECTOR_PLAIN] - i : 16);
 		for (int k = 15; k >= 0 && ++counter[k] == 0; k--)
 			;
 	}
@@ -120,35 +78,35 @@ static void ccm(struct vector *v)
 {
 	uint8_t mac[16] = {0}, first[16] = {0}, stream[16];
 
-	mac[0] = (uint8_t)((v->n[AAD] != 0) << 6 | (16 - 2) / 2 << 3 | 2);
-	memcpy(mac + 1, v->b[IV], 12);
-	mac[14] = (uint8_t)(v->n[PLAIN] >> 8);
-	mac[15] = (uint8_t)v->n[PLAIN];
+	mac[0] = (uint8_t)((v->n[VECTOR_AAD] != 0) << 6 | (16 - 2) / 2 << 3 | 2);
+	memcpy(mac + 1, v->b[VECTOR_IV], 12);
+	mac[14] = (uint8_t)(v->n[VECTOR_PLAIN] >> 8);
+	mac[15] = (uint8_t)v->n[VECTOR_PLAIN];
 	block(key, mac);
-	mac[0] ^= (uint8_t)(v->n[AAD] >> 8);
-	mac[1] ^= (uint8_t)v->n[AAD];
-	for (uint32_t i = 0; i < v->n[AAD]; i++) {
-		mac[(i + 2) % 16] ^= v->b[AAD][i];
-		if ((i + 2) % 16 == 15 || i + 1 == v->n[AAD])
+	mac[0] ^= (uint8_t)(v->n[VECTOR_AAD] >> 8);
+	mac[1] ^= (uint8_t)v->n[VECTOR_AAD];
+	for (uint32_t i = 0; i < v->n[VECTOR_AAD]; i++) {
+		mac[(i + 2) % 16] ^= v->b[VECTOR_AAD][i];
+		if ((i + 2) % 16 == 15 || i + 1 == v->n[VECTOR_AAD])
 			block(key, mac);
 	}
-	for (uint32_t i = 0; i < v->n[PLAIN]; i += 16) {
-		uint32_t n = v->n[PLAIN] - i < 16 ? v->n[PLAIN] - i : 16;
+	for (uint32_t i = 0; i < v->n[VECTOR_PLAIN]; i += 16) {
+		uint32_t n = v->n[VECTOR_PLAIN] - i < 16 ? v->n[VECTOR_PLAIN] - i : 16;
 
-		xor(mac, v->b[PLAIN] + i, n);
+		xor(mac, v->b[VECTOR_PLAIN] + i, n);
 		block(key, mac);
 		memset(stream, 0, 16);
 		stream[0] = 2;
-		memcpy(stream + 1, v->b[IV], 12);
+		memcpy(stream + 1, v->b[VECTOR_IV], 12);
 		stream[15] = (uint8_t)(i / 16 + 1);
 		block(key, stream);
-		xor(v->b[PLAIN] + i, stream, n);
+		xor(v->b[VECTOR_PLAIN] + i, stream, n);
 	}
 	first[0] = 2;
-	memcpy(first + 1, v->b[IV], 12);
+	memcpy(first + 1, v->b[VECTOR_IV], 12);
 	block(key, first);
 	xor(mac, first, 16);
-	assert_memory_equal(mac, v->b[TAG], 16);
+	assert_memory_equal(mac, v->b[VECTOR_TAG], 16);
 }
 
 /* IEEE 1619: the tweak times x, least significant byte first; GB/T 17964 has it the other way round. */
@@ -168,10 +126,10 @@ static void times_x(uint8_t tweak[16], bool gb)
 
 static void xts(struct vector *v, const struct crypt_key *second, bool gb)
 {
-	uint32_t n = v->n[PLAIN], whole = n / 16, rest = n % 16;
-	uint8_t *data = v->b[PLAIN], tweak[16];
+	uint32_t n = v->n[VECTOR_PLAIN], whole = n / 16, rest = n % 16;
+	uint8_t *data = v->b[VECTOR_PLAIN], tweak[16];
 
-	memcpy(tweak, v->b[IV], 16);
+	memcpy(tweak, v->b[VECTOR_IV], 16);
 	block(second, tweak);
 	for (uint32_t i = 0; i < whole; i++) {
 		xor(data + 16 * i, tweak, 16);
@@ -191,33 +149,68 @@ static void xts(struct vector *v, const struct crypt_key *second, bool gb)
 	}
 }
 
-/* ---- the file ---- */
+/* ---- the files ---- */
+
+static struct crypt_job job_of(const struct vector *v, const struct crypt_seg *seg, uint8_t *tag)
+{
+	struct crypt_job job = {.key = key, .segs = seg, .n_segs = 1, .aad = v->b[VECTOR_AAD], .aad_bytes = v->n[VECTOR_AAD],
+		.tag = tag};
+
+	assert_int_equal(v->n[VECTOR_IV], CRYPT_NONCE_BYTES);
+	assert_int_equal(v->n[VECTOR_TAG], CRYPT_TAG_BYTES);
+	memcpy(job.nonce, v->b[VECTOR_IV], CRYPT_NONCE_BYTES);
+	return job;
+}
+
+/* The answer is also what two other implementations say. */
+static void check_answer(enum crypt_suite suite, const struct vector *v)
+{
+	uint8_t text[VECTOR_MAX_BYTES], tag[CRYPT_TAG_BYTES];
+
+	memcpy(text, v->b[VECTOR_PLAIN], sizeof(text));
+	ref_gcrypt_seal(suite, v->b[VECTOR_KEY], v->b[VECTOR_IV], v->b[VECTOR_AAD], v->n[VECTOR_AAD], text, v->n[VECTOR_PLAIN], tag);
+	assert_memory_equal(text, v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]);
+	assert_memory_equal(tag, v->b[VECTOR_TAG], CRYPT_TAG_BYTES);
+	memcpy(text, v->b[VECTOR_PLAIN], sizeof(text));
+	if (!ref_openssl_seal(suite, v->b[VECTOR_KEY], v->b[VECTOR_IV], v->b[VECTOR_AAD], v->n[VECTOR_AAD], text,
+		    v->n[VECTOR_PLAIN], tag))
+		return;
+	assert_memory_equal(text, v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]);
+	assert_memory_equal(tag, v->b[VECTOR_TAG], CRYPT_TAG_BYTES);
+}
 
 static void seal_and_open(struct vector *v)
 {
-	struct crypt_seg seg = {v->b[PLAIN], v->n[PLAIN]};
-	uint8_t plain[MAX_BYTES], tag[CRYPT_TAG_BYTES];
-	struct crypt_job job = {.key = key, .segs = &seg, .n_segs = 1, .aad = v->b[AAD], .aad_bytes = v->n[AAD], .tag = tag};
+	struct crypt_seg seg = {v->b[VECTOR_PLAIN], v->n[VECTOR_PLAIN]};
+	uint8_t plain[VECTOR_MAX_BYTES], tag[CRYPT_TAG_BYTES];
+	struct crypt_job job = job_of(v, &seg, tag);
 
-	assert_int_equal(v->n[IV], CRYPT_NONCE_BYTES);
-	assert_int_equal(v->n[TAG], CRYPT_TAG_BYTES);
-	memcpy(plain, v->b[PLAIN], MAX_BYTES);
-	memcpy(job.nonce, v->b[IV], CRYPT_NONCE_BYTES);
+	assert_int_equal(v->n[VECTOR_PLAIN], v->n[VECTOR_CIPHER]);
+	memcpy(plain, v->b[VECTOR_PLAIN], sizeof(plain));
 	assert_int_equal(crypt_simd_cipher.seal(ctx, &job, 1), 1);
-	assert_memory_equal(v->b[PLAIN], v->b[CIPHER], v->n[CIPHER]);
-	assert_memory_equal(tag, v->b[TAG], CRYPT_TAG_BYTES);
+	assert_memory_equal(v->b[VECTOR_PLAIN], v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]);
+	assert_memory_equal(tag, v->b[VECTOR_TAG], CRYPT_TAG_BYTES);
 	assert_int_equal(crypt_simd_cipher.open(ctx, &job, 1), 1);
-	assert_memory_equal(v->b[PLAIN], plain, v->n[PLAIN]);
-	memcpy(v->b[PLAIN], v->b[CIPHER], v->n[CIPHER]);
+	assert_memory_equal(v->b[VECTOR_PLAIN], plain, v->n[VECTOR_PLAIN]);
+	memcpy(v->b[VECTOR_PLAIN], v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]);
 }
 
-static void check(struct vector *v)
+/* A tag that is wrong, by those who wrote it. */
+static void refuse(struct vector *v)
 {
-	key = crypt_simd_cipher.key_new(ctx, CRYPT_SM4_GCM, v->b[KEY]);
-	assert_non_null(key);
-	if (strcmp(v->mode, "GCM") == 0) {
-		seal_and_open(v);
-	} else if (strcmp(v->mode, "CTR") == 0) {
+	static const uint8_t zeros[VECTOR_MAX_BYTES];
+	struct crypt_seg seg = {v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]};
+	struct crypt_job job = job_of(v, &seg, v->b[VECTOR_TAG]);
+
+	assert_int_equal(crypt_simd_cipher.open(ctx, &job, 1), 0);
+	assert_int_equal(job.status, -EBADMSG);
+	assert_memory_equal(v->b[VECTOR_CIPHER], zeros, v->n[VECTOR_CIPHER]);
+}
+
+/* Modes that are not on the wire: v's text is ciphered by the block cipher. */
+static void cipher_blocks(struct vector *v)
+{
+	if (strcmp(v->mode, "CTR") == 0) {
 		ctr(v);
 	} else if (strcmp(v->mode, "CBC") == 0) {
 		cbc(v);
@@ -228,51 +221,84 @@ static void check(struct vector *v)
 	} else if (strcmp(v->mode, "CCM") == 0) {
 		ccm(v);
 	} else {
-		struct crypt_key *second = crypt_simd_cipher.key_new(ctx, CRYPT_SM4_GCM, v->b[KEY] + 16);
+		struct crypt_key *second = crypt_simd_cipher.key_new(ctx, CRYPT_SM4_GCM, v->b[VECTOR_KEY] + 16);
 
 		assert_int_equal(strncmp(v->mode, "XTS", 3), 0);
 		assert_non_null(second);
 		xts(v, second, strstr(v->mode, "GB") != NULL);
 		crypt_simd_cipher.key_free(ctx, second);
 	}
-	assert_memory_equal(v->b[PLAIN], v->b[CIPHER], v->n[CIPHER]);
+	assert_memory_equal(v->b[VECTOR_PLAIN], v->b[VECTOR_CIPHER], v->n[VECTOR_CIPHER]);
+}
+
+static void check(enum crypt_suite suite, struct vector *v)
+{
+	key = crypt_simd_cipher.key_new(ctx, suite, v->b[VECTOR_KEY]);
+	assert_non_null(key);
+	if (strcmp(v->mode, "GCM") == 0) {
+		check_answer(suite, v);
+		seal_and_open(v);
+	} else if (strcmp(v->mode, "GCM-FAIL") == 0) {
+		refuse(v);
+	} else {
+		cipher_blocks(v);
+	}
 	crypt_simd_cipher.key_free(ctx, key);
 }
 
-static void known_answers(void **state)
+static void check_file(const char *name, bool aes, uint32_t vectors)
 {
 	static struct vector v;
+	FILE *file = fopen(name, "re");
 	uint32_t n = 0;
 
-	(void)state;
-	for (unsigned int i = 0; crypt_simd_kernel(i) != NULL; i++) {
-		FILE *file = fopen(file_name, "re");
+	assert_non_null(file);
+	for (; vectors_next(file, &v); n++)
+		check(aes ? vectors_aes_suite(&v) : CRYPT_SM4_GCM, &v);
+	assert_int_equal(n, vectors);
+	(void)fclose(file);
+}
 
-		assert_non_null(file);
+static void with_each_kernel(bool aes, const char *name, uint32_t vectors)
+{
+	for (unsigned int i = 0; crypt_simd_kernel(i) != NULL; i++) {
 		ctx = crypt_simd_new(crypt_simd_kernel(i));
 		if (ctx == NULL) {
 			print_message("kernel %s does not run here\n", crypt_simd_kernel(i));
-			(void)fclose(file);
 			continue;
 		}
 		kernel = crypt_simd_kernel_in(ctx);
-		for (n = 0; memset(&v, 0, sizeof(v)), next_vector(file, &v); n++)
-			check(&v);
-		assert_int_equal(n, 59);
+		check_file(name, aes, vectors);
+		print_message("kernel %s: %u known answers of %s\n", kernel->name, vectors, aes ? "AES" : "SM4");
 		crypt_simd_free(ctx);
-		(void)fclose(file);
 	}
-	assert_int_equal(n, 59);
+}
+
+static void sm4(void **state)
+{
+	(void)state;
+	with_each_kernel(false, sm4_file, 59);
+}
+
+static void aes(void **state)
+{
+	(void)state;
+	with_each_kernel(true, aes_file, 171);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(known_answers)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sm4),
+		cmocka_unit_test(aes),
+	};
 
-	if (argc != 2) {
-		fputs("usage: test_vectors FILE\n", stderr);
+	if (argc != 3) {
+		fputs("usage: test_vectors SM4 AES\n", stderr);
 		return 2;
 	}
-	file_name = argv[1];
+	sm4_file = argv[1];
+	aes_file = argv[2];
+	ref_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
