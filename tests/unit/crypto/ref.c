@@ -20,8 +20,7 @@ void ref_init(void)
 	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
 }
 
-void ref_gcrypt_seal(enum crypt_suite suite, const uint8_t *key, const uint8_t *nonce, const uint8_t *aad, size_t aad_bytes,
-	uint8_t *text, size_t bytes, uint8_t tag[16])
+static gcry_cipher_hd_t gcrypt_open(enum crypt_suite suite, int mode, const uint8_t *key)
 {
 	static const int algorithms[CRYPT_SUITES] = {
 		[CRYPT_AES_128_GCM] = GCRY_CIPHER_AES128,
@@ -30,11 +29,39 @@ void ref_gcrypt_seal(enum crypt_suite suite, const uint8_t *key, const uint8_t *
 	};
 	gcry_cipher_hd_t h;
 
-	must(gcry_cipher_open(&h, algorithms[suite], GCRY_CIPHER_MODE_GCM, 0) == 0);
+	must(gcry_cipher_open(&h, algorithms[suite], mode, 0) == 0);
 	must(gcry_cipher_setkey(h, key, crypt_suite_key_bytes(suite)) == 0);
+	return h;
+}
+
+void ref_gcrypt_block(enum crypt_suite suite, const uint8_t *key, uint8_t block[16])
+{
+	gcry_cipher_hd_t h = gcrypt_open(suite, GCRY_CIPHER_MODE_ECB, key);
+
+	must(gcry_cipher_encrypt(h, block, 16, NULL, 0) == 0);
+	gcry_cipher_close(h);
+}
+
+void ref_gcrypt_seal(enum crypt_suite suite, const uint8_t *key, const uint8_t *nonce, const uint8_t *aad, size_t aad_bytes,
+	uint8_t *text, size_t bytes, uint8_t tag[16])
+{
+	gcry_cipher_hd_t h = gcrypt_open(suite, GCRY_CIPHER_MODE_GCM, key);
+
 	must(gcry_cipher_setiv(h, nonce, CRYPT_NONCE_BYTES) == 0);
 	must(gcry_cipher_authenticate(h, aad, aad_bytes) == 0);
 	must(gcry_cipher_encrypt(h, text, bytes, NULL, 0) == 0);
+	must(gcry_cipher_gettag(h, tag, CRYPT_TAG_BYTES) == 0);
+	gcry_cipher_close(h);
+}
+
+void ref_gcrypt_again(enum crypt_suite suite, const uint8_t *key, const uint8_t *nonce, uint8_t *text, size_t bytes,
+	uint32_t times, bool sealing, uint8_t tag[16])
+{
+	gcry_cipher_hd_t h = gcrypt_open(suite, GCRY_CIPHER_MODE_GCM, key);
+
+	must(gcry_cipher_setiv(h, nonce, CRYPT_NONCE_BYTES) == 0);
+	for (uint32_t i = 0; i < times; i++)
+		must((sealing ? gcry_cipher_encrypt : gcry_cipher_decrypt)(h, text, bytes, NULL, 0) == 0);
 	must(gcry_cipher_gettag(h, tag, CRYPT_TAG_BYTES) == 0);
 	gcry_cipher_close(h);
 }
