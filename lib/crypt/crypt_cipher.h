@@ -34,8 +34,8 @@ struct crypt_key;
 /*
  * One packet to seal or open. The memory it points at is the caller's and stays valid during the call.
  *
- * @status is written by each call: 0, -EBADMSG for a wrong tag (the segments then hold no plain text the caller may
- * use), or the negative errno of a device that failed.
+ * @status is written by each call: 0, -EBADMSG for a wrong tag (the segments are zeros then, so that no text that
+ * nothing vouches for is given out), or the negative errno of a device that failed.
  */
 struct crypt_job {
 	const struct crypt_key *key;

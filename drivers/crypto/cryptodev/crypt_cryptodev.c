@@ -155,9 +155,24 @@ static unsigned int seal(void *ctx, struct crypt_job *jobs, unsigned int n)
 	return run(ctx, jobs, n, 1);
 }
 
+/* Drivers find a tag wrong when they have deciphered, and leave what they have. */
+static void wipe_text(const struct crypt_job *job)
+{
+	for (uint16_t s = 0; s < job->n_segs; s++) {
+		if (job->segs[s].bytes > 0)
+			explicit_bzero(job->segs[s].data, job->segs[s].bytes);
+	}
+}
+
 static unsigned int open_jobs(void *ctx, struct crypt_job *jobs, unsigned int n)
 {
-	return run(ctx, jobs, n, 0);
+	unsigned int good = run(ctx, jobs, n, 0);
+
+	for (unsigned int i = 0; i < n && good < n; i++) {
+		if (jobs[i].status == -EBADMSG || jobs[i].status == -EIO)
+			wipe_text(&jobs[i]);
+	}
+	return good;
 }
 
 const struct crypt_cipher crypt_cryptodev_cipher = {

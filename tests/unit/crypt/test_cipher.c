@@ -147,6 +147,8 @@ static unsigned int open_all(void *ctx, struct crypt_job *jobs, unsigned int n)
 	for (unsigned int i = 0; i < n; i++) {
 		run(&jobs[i], false, tag);
 		jobs[i].status = memcmp(tag, jobs[i].tag, sizeof(tag)) == 0 ? 0 : -EBADMSG;
+		for (uint16_t s = 0; jobs[i].status != 0 && s < jobs[i].n_segs; s++)
+			memset(jobs[i].segs[s].data, 0, jobs[i].segs[s].bytes);
 		good += jobs[i].status == 0;
 	}
 	return good;

@@ -2,6 +2,8 @@
 /*
  * DPDK's own crypto devices as a backend, on the caller's CPU and by queue, against libgcrypt. Devices that this DPDK does
  * not have are left out and named.
+ *
+ * usage: test_cryptodev AES      as tests/data/crypto/aes.txt
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +21,9 @@
 #include <rte_errno.h>
 
 #include "crypt_cryptodev.h"
+#include "edges.h"
 #include "ref.h"
+#include "vectors.h"
 
 #define MAX_TEXT 4200u
 #define BURST    64u
@@ -36,6 +40,7 @@ static uint8_t aad[BURST][CRYPT_CRYPTODEV_AAD], want_tag[BURST][CRYPT_TAG_BYTES]
 static struct crypt_seg segs[BURST][CRYPT_CRYPTODEV_SEGS];
 static struct crypt_job jobs[BURST];
 static uint32_t n_tested;
+static const char *aes_file;
 
 /* A packet in one segment, or cut at two places. */
 static void make(uint32_t i, enum crypt_suite suite, struct crypt_key *const keys[KEYS], bool cut)
@@ -107,6 +112,59 @@ static void all_of(void *ctx)
 	}
 }
 
+/* ---- known answers and edge cases ---- */
+
+/* One known answer with as much AAD as sessions are for, or one that is to be refused. */
+static void answer(void *ctx, const struct vector *v)
+{
+	struct edge_cipher e = {"cryptodev", &crypt_cryptodev_cipher, ctx, vectors_aes_suite(v), false};
+	struct edge_text t = {.aad_bytes = v->n[VECTOR_AAD], .bytes = v->n[VECTOR_CIPHER]};
+	struct crypt_key *key;
+
+	memcpy(t.raw, v->b[VECTOR_KEY], v->n[VECTOR_KEY]);
+	memcpy(t.nonce, v->b[VECTOR_IV], sizeof(t.nonce));
+	memcpy(t.aad, v->b[VECTOR_AAD], t.aad_bytes);
+	memcpy(t.plain, v->b[VECTOR_PLAIN], v->n[VECTOR_PLAIN]);
+	memcpy(t.cipher, v->b[VECTOR_CIPHER], t.bytes);
+	memcpy(t.tag, v->b[VECTOR_TAG], sizeof(t.tag));
+	key = edge_key(&e, &t);
+	if (strcmp(v->mode, "GCM") == 0)
+		edge_good(&e, key, &t);
+	else
+		edge_refused(&e, key, &t, t.tag);
+	crypt_cryptodev_cipher.key_free(ctx, key);
+}
+
+/* NIST CAVP's and others with an AAD of 16 bytes and a text; devices are given no other packets. */
+static void known_answers(void *ctx)
+{
+	static struct vector v;
+	FILE *file = fopen(aes_file, "re");
+	uint32_t n = 0;
+
+	assert_non_null(file);
+	while (vectors_next(file, &v)) {
+		if (strncmp(v.mode, "GCM", 3) != 0 || v.n[VECTOR_AAD] != CRYPT_CRYPTODEV_AAD || v.n[VECTOR_CIPHER] == 0 ||
+			!crypt_cryptodev_cipher.knows(ctx, vectors_aes_suite(&v)))
+			continue;
+		answer(ctx, &v);
+		n++;
+	}
+	(void)fclose(file);
+	print_message("%u known answers\n", n);
+	assert_int_equal(n, 24);
+}
+
+static void edge_cases(void *ctx, const char *name)
+{
+	for (int suite = 0; suite < CRYPT_SUITES; suite++) {
+		struct edge_cipher e = {name, &crypt_cryptodev_cipher, ctx, (enum crypt_suite)suite, false};
+
+		if (crypt_cryptodev_cipher.knows(ctx, e.suite))
+			edges_all(&e);
+	}
+}
+
 static void devices_seal_as_libraries_do(void **state)
 {
 	(void)state;
@@ -126,6 +184,8 @@ static void devices_seal_as_libraries_do(void **state)
 				print_message("%s: %s\n", drivers[d], crypt_cryptodev_is_cpu(ctx) ? "on this CPU" : "by queue");
 				assert_int_equal(crypt_cryptodev_is_cpu(ctx), path == CRYPT_CRYPTODEV_CPU);
 				all_of(ctx);
+				known_answers(ctx);
+				edge_cases(ctx, drivers[d]);
 				crypt_cryptodev_free(ctx);
 				n_tested++;
 			}
@@ -148,7 +208,7 @@ static void what_is_not_there_is_told(void **state)
 	(void)rte_eal_hotplug_remove("vdev", "crypto_null");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_seal_as_libraries_do),
@@ -159,6 +219,11 @@ int main(void)
 		(char[]){"--no-shconf"}, (char[]){"--no-telemetry"}, (char[]){"--log-level=3"}, prefix};
 	int rc;
 
+	if (argc != 2) {
+		fputs("usage: test_cryptodev AES\n", stderr);
+		return 2;
+	}
+	aes_file = argv[1];
 	snprintf(prefix, sizeof(prefix), "--file-prefix=ct%d", (int)getpid());
 	if (rte_eal_init(sizeof(args) / sizeof(args[0]), args) < 0) {
 		fprintf(stderr, "test_cryptodev: DPDK does not start: %s\n", rte_strerror(rte_errno));

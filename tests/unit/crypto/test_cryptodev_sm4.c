@@ -6,6 +6,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 
 #include "crypt_cryptodev.h"
 #include "crypt_simd.h"
+#include "edges.h"
 #include "ref.h"
 
 #define BURST    16u
@@ -28,6 +30,11 @@
 
 static void *engine;
 static uint32_t n_sessions;
+
+struct session {
+	struct crypt_key *key;
+	bool opening;
+};
 
 /* ---- the library, as far as it is asked ---- */
 
@@ -54,41 +61,46 @@ int rte_cryptodev_sym_capability_check_aead(const struct rte_cryptodev_symmetric
 
 void *rte_cryptodev_sym_session_create(uint8_t dev_id, struct rte_crypto_sym_xform *xform, struct rte_mempool *mp)
 {
+	struct session *session;
+
 	(void)dev_id;
 	(void)mp;
 	assert_int_equal(xform->aead.algo, RTE_CRYPTO_AEAD_SM4_GCM);
 	assert_int_equal(xform->aead.key.length, 16);
+	session = malloc(sizeof(*session));
+	assert_non_null(session);
+	session->opening = xform->aead.op == RTE_CRYPTO_AEAD_OP_DECRYPT;
+	session->key = crypt_simd_cipher.key_new(engine, CRYPT_SM4_GCM, xform->aead.key.data);
 	n_sessions++;
-	return crypt_simd_cipher.key_new(engine, CRYPT_SM4_GCM, xform->aead.key.data);
+	return session;
 }
 
 int rte_cryptodev_sym_session_free(uint8_t dev_id, void *session)
 {
 	(void)dev_id;
 	n_sessions--;
-	crypt_simd_cipher.key_free(engine, session);
+	crypt_simd_cipher.key_free(engine, ((struct session *)session)->key);
+	free(session);
 	return 0;
 }
 
-/* The device would know by its session whether it seals or opens; here it is told. */
-static bool opening;
-
-uint32_t rte_cryptodev_sym_cpu_crypto_process(uint8_t dev_id, void *session, union rte_crypto_sym_ofs ofs,
+uint32_t rte_cryptodev_sym_cpu_crypto_process(uint8_t dev_id, void *arg, union rte_crypto_sym_ofs ofs,
 	struct rte_crypto_sym_vec *vec)
 {
+	const struct session *session = arg;
 	uint32_t good = 0;
 
 	(void)dev_id;
 	(void)ofs;
 	for (uint32_t i = 0; i < vec->num; i++) {
 		struct crypt_seg segs[CRYPT_CRYPTODEV_SEGS];
-		struct crypt_job job = {.key = session, .segs = segs, .n_segs = (uint16_t)vec->src_sgl[i].num, .aad = vec->aad[i].va,
+		struct crypt_job job = {.key = session->key, .segs = segs, .n_segs = (uint16_t)vec->src_sgl[i].num, .aad = vec->aad[i].va,
 			.aad_bytes = CRYPT_CRYPTODEV_AAD, .tag = vec->digest[i].va};
 
 		for (uint16_t s = 0; s < job.n_segs; s++)
 			segs[s] = (struct crypt_seg){vec->src_sgl[i].vec[s].base, vec->src_sgl[i].vec[s].len};
 		memcpy(job.nonce, vec->iv[i].va, CRYPT_NONCE_BYTES);
-		good += (opening ? crypt_simd_cipher.open : crypt_simd_cipher.seal)(engine, &job, 1);
+		good += (session->opening ? crypt_simd_cipher.open : crypt_simd_cipher.seal)(engine, &job, 1);
 		vec->status[i] = -job.status;
 	}
 	return good;
@@ -178,7 +190,6 @@ static void sm4_alone_will_do(void **state)
 		jobs[i] = (struct crypt_job){.key = key, .segs = segs[i], .n_segs = 2, .aad = aad, .aad_bytes = sizeof(aad), .tag = tag[i],
 			.nonce = {(uint8_t)i}};
 	}
-	opening = false;
 	assert_int_equal(crypt_cryptodev_cipher.seal(ctx, jobs, BURST), BURST);
 	for (uint32_t i = 0; i < BURST; i++) {
 		uint32_t bytes = segs[i][0].bytes + segs[i][1].bytes;
@@ -189,7 +200,6 @@ static void sm4_alone_will_do(void **state)
 		assert_memory_equal(tag[i], want_tag, sizeof(want_tag));
 	}
 	tag[3][5] ^= 0x10;
-	opening = true;
 	assert_int_equal(crypt_cryptodev_cipher.open(ctx, jobs, BURST), BURST - 1);
 	for (uint32_t i = 0; i < BURST; i++) {
 		assert_int_equal(jobs[i].status, i == 3 ? -EBADMSG : 0);
@@ -201,10 +211,23 @@ static void sm4_alone_will_do(void **state)
 	assert_int_equal(n_sessions, 0);
 }
 
+static void edge_cases(void **state)
+{
+	struct edge_cipher e = {"crypto_sm4", &crypt_cryptodev_cipher, NULL, CRYPT_SM4_GCM, false};
+
+	(void)state;
+	e.ctx = crypt_cryptodev_new("crypto_sm4", CRYPT_CRYPTODEV_ANY, 4);
+	assert_non_null(e.ctx);
+	edges_all(&e);
+	crypt_cryptodev_free(e.ctx);
+	assert_int_equal(n_sessions, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sm4_alone_will_do),
+		cmocka_unit_test(edge_cases),
 	};
 	char prefix[32];
 	char *args[] = {(char[]){"test"}, (char[]){"--no-huge"}, (char[]){"-m"}, (char[]){"64"}, (char[]){"--no-pci"},
