@@ -67,8 +67,9 @@ struct crypt_psk {
 };
 
 /*
- * Reads lines of "KEY" or "ID KEY" with KEY in hex or base64, at least 32 bytes; "#" begins a comment. Writes at most
- * CRYPT_PSKS_MAX keys to @keys. Returns how many, or -EINVAL with @error set.
+ * Reads lines of "KEY" or "ID KEY" with KEY in hex or base64, at least 32 bytes; "#" begins a comment. IDs that are
+ * the same address are the same, however it is spelled; others are texts. Writes at most CRYPT_PSKS_MAX keys to
+ * @keys. Returns how many, or -EINVAL with @error set.
  */
 int crypt_psk_parse(const char *text, const char *path, struct crypt_psk *keys, struct crypt_error *error);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "crypt_cred_internal.h"
+#include "wire_addr.h"
 
 #define LINE_BYTES    1024
 #define KEY_BYTES_MAX 512
@@ -90,6 +91,14 @@ static int parse_key(
 	return ret;
 }
 
+/* An ID that is an address means that address, and IPv6 addresses have many spellings. */
+static bool same_id(const char *a, const char *b)
+{
+	struct wire_addr x, y;
+
+	return strcmp(a, b) == 0 || (wire_addr_read(a, &x) && wire_addr_read(b, &y) && memcmp(&x, &y, sizeof(x)) == 0);
+}
+
 /* Splits @line at white space into at most @max words, comments left out. Returns how many there are. */
 static unsigned int words_of(char *line, char **words, unsigned int max)
 {
@@ -120,7 +129,7 @@ static int parse_line(char *text, const char *path, unsigned int line, struct cr
 		return -EINVAL;
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		if (strcmp(keys[i].id, id) == 0) {
+		if (same_id(keys[i].id, id)) {
 			crypt_error_set(
 				error, "%s, line %u: a key with the ID \"%s\" is there already", path, line, id);
 			return -EINVAL;
@@ -174,7 +183,7 @@ unsigned int crypt_cred_psks(const struct crypt_cred *cred)
 const struct crypt_psk *crypt_cred_psk(const struct crypt_cred *cred, const char *id)
 {
 	for (unsigned int i = 0; i < cred->n_psks; i++)
-		if (!id || strcmp(cred->psks[i].id, id) == 0)
+		if (!id || same_id(cred->psks[i].id, id))
 			return &cred->psks[i];
 	return NULL;
 }
@@ -195,7 +204,7 @@ const struct crypt_psk *crypt_cred_find_psk(const struct crypt_cred *cred, const
 	uint8_t want[CRYPT_MSG_HINT_BYTES];
 
 	for (unsigned int i = 0; i < cred->n_psks; i++) {
-		if (id && strcmp(cred->psks[i].id, id) != 0)
+		if (id && !same_id(cred->psks[i].id, id))
 			continue;
 		if (crypt_psk_hint(&cred->psks[i], sm, covered, bytes, want))
 			continue;

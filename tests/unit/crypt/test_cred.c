@@ -69,6 +69,7 @@ static void bad_key_lines(void **state)
 		{"a AAAx\n", "has 3 bytes and needs at least 32; \"openssl rand -hex 32\""},
 		{"a b " HEX_KEY, "not \"KEY\" or \"ID KEY\""},
 		{"a " HEX_KEY "\na " HEX_KEY, "line 2: a key with the ID \"a\" is there already"},
+		{"fd00::1 " HEX_KEY "\nFD00:0:0::1 " HEX_KEY, "line 2: a key with the ID \"FD00:0:0::1\" is there already"},
 		{HEX_KEY "\n" HEX_KEY, "line 2: a key with the ID \"\" is there already"},
 		{"0123456789012345678901234567890123456789012345678901234567890123 " HEX_KEY, "an ID of at most 63"},
 	};

@@ -94,6 +94,30 @@ static void key_of_an_address(void **state)
 	expect_refusal(1, "its pre-shared key is not the one that is set for it here", "the pre-shared key differs");
 }
 
+/* An address is the same in any spelling; an ID that is none is a text. */
+static void addresses_have_spellings(void **state)
+{
+	struct crypt_cred *cred = world_psk("FD00:0:0:0:0:0:0:2 " WORLD_PSK "10.0.0.2 " OTHER_PSK "Fd00::2x " OTHER_PSK);
+
+	(void)state;
+	assert_non_null(crypt_cred_psk(cred, "fd00::2"));
+	assert_ptr_equal(crypt_cred_psk(cred, "fd00::2"), crypt_cred_psk(cred, "fd00:0::0.0.0.2"));
+	assert_ptr_not_equal(crypt_cred_psk(cred, "10.0.0.2"), crypt_cred_psk(cred, "fd00::2"));
+	assert_null(crypt_cred_psk(cred, "fd00::3"));
+	assert_null(crypt_cred_psk(cred, "fd00::2x"));
+	assert_null(crypt_cred_psk(cred, "10.0.0.02"));
+	/* Both ways: who sends to the address, and whom it is that sent. */
+	world_init(&w, 1, cred, world_psk("fd00:0:0::0001 " WORLD_PSK "10.0.0.1 " OTHER_PSK));
+	w.hosts[0].config.peer = "fd00::2";
+	w.hosts[1].config.peer = "fd00::1";
+	world_up(&w);
+	crypt_assoc_start(w.hosts[0].assoc, w.now_ns);
+	assert_true(world_settle(&w, SECOND_NS));
+	crypt_assoc_handshake_now(w.hosts[1].assoc, w.now_ns);
+	assert_true(world_settle(&w, SECOND_NS));
+	world_free(&w);
+}
+
 static void no_common_suite(void **state)
 {
 	(void)state;
@@ -341,6 +365,7 @@ int main(void)
 		cmocka_unit_test(unknown_id),
 		cmocka_unit_test(key_of_many),
 		cmocka_unit_test(key_of_an_address),
+		cmocka_unit_test(addresses_have_spellings),
 		cmocka_unit_test(no_common_suite),
 		cmocka_unit_test(no_common_method),
 		cmocka_unit_test(another_id),
