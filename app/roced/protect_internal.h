@@ -55,6 +55,10 @@ struct protect {
 	struct association *assocs[PROTECT_ASSOCS];
 };
 
+/* ---- protect.c ---- */
+/* Association number i goes, with its keys; the last one takes its number. */
+void protect_drop(struct protect *p, uint32_t i);
+
 /* ---- protect_keys.c: orders to workers, and datagrams ---- */
 extern const struct crypt_assoc_ops protect_ops;
 /* The worker's entry of a pair of addresses without keys goes. */

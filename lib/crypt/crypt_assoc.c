@@ -181,8 +181,9 @@ uint64_t crypt_assoc_tick(struct crypt_assoc *assoc, uint64_t now_ns)
 	if (now->up && now_ns >= now->born_ns + assoc->config.hard_ns) {
 		crypt_assoc_say(assoc, CRYPT_EVENT_EXPIRED, now_ns,
 			"the working key is %llu h old and the peer has not answered "
-			"the wish for a new one; nothing is sent until it does",
-			(unsigned long long)(assoc->config.hard_ns / HOUR_NS));
+			"the wish for a new one; %s until it does",
+			(unsigned long long)(assoc->config.hard_ns / HOUR_NS),
+			assoc->config.plain ? "what is sent is plain" : "nothing is sent");
 		crypt_attempt_end(assoc);
 		crypt_assoc_end(assoc, now_ns);
 	}

@@ -21,8 +21,8 @@ enum crypt_event {
 	CRYPT_EVENT_PEER_REFUSES,   /* the peer says that it refuses us */
 	CRYPT_EVENT_NO_ANSWER,      /* a handshake or a rekey was given up for now */
 	CRYPT_EVENT_PEER_RESTARTED, /* the peer seems to have lost the keys; a new handshake has begun */
-	CRYPT_EVENT_HARD_LIMIT,     /* a key was used up before there was another: its lane stands still */
-	CRYPT_EVENT_EXPIRED,        /* the working key became too old: all lanes stand still */
+	CRYPT_EVENT_HARD_LIMIT,     /* a key was used up before there was another: its lane has none */
+	CRYPT_EVENT_EXPIRED,        /* the working key became too old: no lane has a key */
 	CRYPT_EVENT_PROBLEM,        /* one of our own: memory, libcrypto, a callback that failed */
 	CRYPT_EVENTS
 };
@@ -69,6 +69,7 @@ struct crypt_assoc_config {
 	uint64_t ping_ns;            /* we send and hear nothing: ask; 1 s */
 	uint64_t silence_ns;         /* and then: new handshake; 5 s */
 	uint64_t suspect_ns;         /* between two handshakes for unauthenticated reasons; 5 s */
+	bool plain;                  /* packets go plain where there are no keys, instead of not at all: texts say so */
 };
 
 /* The figures above; @config's hs, peer and addr are the caller's to fill in. */

@@ -139,8 +139,8 @@ static void stop_lane(struct crypt_assoc *assoc, uint16_t lane, uint64_t now_ns)
 		assoc->ops->tx_stop(assoc->ctx, lane);
 	crypt_assoc_say(assoc, CRYPT_EVENT_HARD_LIMIT, now_ns,
 		"the key of lane %u is used up and the peer has not answered "
-		"the wish for a new one; the lane stands still until it does",
-		lane);
+		"the wish for a new one; %s until it does",
+		lane, assoc->config.plain ? "what the lane sends is plain" : "the lane sends nothing");
 }
 
 void crypt_assoc_used(

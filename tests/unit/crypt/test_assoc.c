@@ -186,6 +186,30 @@ static void any_link_with_certificates(void **state)
 	certs_remove();
 }
 
+/* What becomes of packets without keys is the policy's to say, and the text says it. */
+static void spent_keys_are_told_by_policy(void **state)
+{
+	(void)state;
+	for (int plain = 0; plain < 2; plain++) {
+		struct world_host *host = &w.hosts[0];
+
+		begin(1);
+		host->config.plain = plain != 0;
+		world_up(&w);
+		crypt_assoc_start(host->assoc, w.now_ns);
+		assert_true(world_settle(&w, SECOND_NS));
+		w.hosts[1].mute = true;
+		crypt_assoc_used(host->assoc, 1, host->tx[1].spi, host->config.hard_bytes, 11, w.now_ns);
+		assert_non_null(strstr(host->text[CRYPT_EVENT_HARD_LIMIT],
+			plain != 0 ? "; what the lane sends is plain until it does" : "; the lane sends nothing until it does"));
+		world_run(&w, host->config.hard_ns + SECOND_NS);
+		assert_int_equal(host->n_events[CRYPT_EVENT_EXPIRED], 1);
+		assert_non_null(strstr(host->text[CRYPT_EVENT_EXPIRED],
+			plain != 0 ? "; what is sent is plain until it does" : "; nothing is sent until it does"));
+		world_free(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +217,7 @@ int main(void)
 		cmocka_unit_test(sm_suite),
 		cmocka_unit_test(both_start_at_once),
 		cmocka_unit_test(packets_confirm),
+		cmocka_unit_test(spent_keys_are_told_by_policy),
 		cmocka_unit_test(any_link),
 		cmocka_unit_test(any_restarts),
 		cmocka_unit_test(any_link_with_certificates),
