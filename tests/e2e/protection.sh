@@ -63,15 +63,15 @@ spis() {
 }
 daemons "rekey_ms = 100;"
 changes_lose_nothing() {
-	perftest "ten changes a second: ib_write_bw" 60 ib_write_bw $V4 -D 5 -q 4 -t 16
-	perftest "ten changes a second: ib_send_bw" 60 ib_send_bw $V4 -D 3 -s 4096
-	verify "ten changes a second: every byte" 60 $V4 4096 -q 4 -s 262144
+	perftest "rekey_ms = 100: ib_write_bw" 60 ib_write_bw $V4 -D 5 -q 4 -t 16
+	perftest "rekey_ms = 100: ib_send_bw" 60 ib_send_bw $V4 -D 3 -s 4096
+	verify "rekey_ms = 100: every byte" 60 $V4 4096 -q 4 -s 262144
 }
 watch_wire 6
 changes_lose_nothing
 wait "$tshark_pid"
 n=$(spis)
-check "keys were changed several times a second ($n in 4 s)" [ "$n" -ge 12 ]
+check "keys were changed several times a second ($n)" [ "$n" -ge 12 ]
 check "and nothing was refused" nothing_refused
 stop_daemons
 
