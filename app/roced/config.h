@@ -163,6 +163,9 @@ struct config_gateway {
 	uint32_t port, paths, base_rtt_us, silence_us, report_us, report_packets;
 	struct config_scheduler scheduler;
 	uint32_t max_flows, max_flows_per_host, flow_idle_ms, reorder_packets, reorder_us;
+	uint32_t flowlet_us, max_pairs;
+	uint32_t n_direct;
+	struct config_prefix direct[CONFIG_MAX_NETWORKS];
 	uint32_t n_remotes;
 	struct config_remote remotes[CONFIG_MAX_REMOTES];
 };

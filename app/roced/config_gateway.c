@@ -73,6 +73,40 @@ static void check_remote(struct config_reader *reader, const struct config_gatew
 	check_networks(reader, gateway, r);
 }
 
+static bool overlap(const struct config_prefix *a, const struct config_prefix *b)
+{
+	uint32_t bits_a = wire_addr_prefix(&a->addr, a->len), bits_b = wire_addr_prefix(&b->addr, b->len);
+
+	return wire_addr_same_network(&a->addr, &b->addr, bits_a < bits_b ? bits_a : bits_b);
+}
+
+static void check_direct_network(struct config_reader *reader, const struct config_gateway *gateway, uint32_t i)
+{
+	const struct config_at at = {0};
+
+	for (uint32_t k = 0; k < i; k++) {
+		if (overlap(&gateway->direct[i], &gateway->direct[k]))
+			config_error(reader, &at, "gateway.direct[%u]: overlaps with direct[%u], give one of the two", i, k);
+	}
+	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
+		for (uint32_t k = 0; k < gateway->remotes[r].n_networks; k++) {
+			if (overlap(&gateway->direct[i], &gateway->remotes[r].networks[k]))
+				config_error(reader, &at, "gateway.direct[%u]: overlaps with remotes[%u].networks[%u], a host is behind a far gateway or not",
+					i, r, k);
+		}
+	}
+}
+
+static void check_direct(struct config_reader *reader, const struct config_gateway *gateway)
+{
+	const struct config_at at = {0};
+
+	for (uint32_t i = 0; i < gateway->n_direct; i++)
+		check_direct_network(reader, gateway, i);
+	if (gateway->n_direct != 0 && !gateway->bridge)
+		config_error(reader, &at, "gateway.direct: goes over the bridge, so gateway.bridge must be true");
+}
+
 static bool ranges_meet(uint32_t a, uint32_t b)
 {
 	return a - b < CRYPT_MSG_LANES || b - a < CRYPT_MSG_LANES;
@@ -85,7 +119,7 @@ void config_check_gateway(struct config_reader *reader)
 	const struct config_at at = {0};
 
 	if (gateway->device[0] == '\0') {
-		if (gateway->n_host_ports != 0 || gateway->n_remotes != 0)
+		if (gateway->n_host_ports != 0 || gateway->n_remotes != 0 || gateway->n_direct != 0)
 			config_error(reader, &at, "gateway.device: missing, name the device whose addresses tunnels have");
 		return;
 	}
@@ -99,6 +133,7 @@ void config_check_gateway(struct config_reader *reader)
 	check_host_ports(reader, gateway);
 	for (uint32_t r = 0; r < gateway->n_remotes; r++)
 		check_remote(reader, gateway, r);
+	check_direct(reader, gateway);
 	if (ranges_meet(gateway->port, config->protection.port) || config->protection.control_port - gateway->port < CRYPT_MSG_LANES ||
 		WIRE_ROCE_PORT - gateway->port < CRYPT_MSG_LANES)
 		config_error(reader, &at, "gateway.port: one of the %u ports from %u on is RoCE's, or of the group protection",

@@ -204,7 +204,9 @@ int gateway_worker_init(struct worker *worker)
 		.pass = pass,
 		.ctx = worker,
 	});
-	return gw->flows != NULL && gw->reorder != NULL ? make_lanes(gw) : -ENOMEM;
+	if (gw->flows == NULL || gw->reorder == NULL || gateway_direct_init(gw) != 0)
+		return -ENOMEM;
+	return make_lanes(gw);
 }
 
 static void give_back(void *ctx, void *packet)
@@ -222,6 +224,7 @@ void gateway_worker_fini(struct worker *worker)
 	gateway_wait_fini(gw);
 	gateway_flows_free(gw->flows);
 	gateway_reorder_free(gw->reorder, give_back);
+	gateway_pairs_free(gw->pairs);
 	free(gw->lanes);
 	free(gw->news);
 	free(gw->tx);

@@ -11,6 +11,7 @@
 #include "gateway_flows.h"
 #include "gateway_hosts.h"
 #include "gateway_macs.h"
+#include "gateway_pairs.h"
 #include "gateway_paths.h"
 #include "gateway_recent.h"
 #include "gateway_reorder.h"
@@ -84,6 +85,8 @@ struct gateway_worker {
 	struct gateway *shared;
 	struct gateway_flows *flows;
 	struct gateway_reorder *reorder;
+	struct gateway_pairs *pairs;       /* gateway_direct.c; NULL: no network is direct */
+	uint64_t direct;                   /* packets of these pairs that went */
 	uint32_t lanes_per_remote;
 	struct gateway_lane *lanes;        /* by remote, then lane / workers */
 	struct gateway_tx *tx;             /* by remote */
@@ -125,6 +128,9 @@ enum gateway_sum {
 	GATEWAY_SUM_FLOWS, GATEWAY_SUM_FLOWS_MADE, GATEWAY_SUM_FLOWS_AGED, GATEWAY_SUM_FLOWS_REFUSED,
 	GATEWAY_SUM_HELD, GATEWAY_SUM_MOST_HELD, GATEWAY_SUM_IN_ORDER, GATEWAY_SUM_AHEAD, GATEWAY_SUM_LATE, GATEWAY_SUM_MISSING,
 	GATEWAY_SUM_WAITS_OVER, GATEWAY_SUM_NOT_HELD,
+	GATEWAY_SUM_DIRECT, GATEWAY_SUM_DIRECT_PAIRS, GATEWAY_SUM_DIRECT_FLOWS, GATEWAY_SUM_DIRECT_REFUSED, GATEWAY_SUM_DIRECT_OWN,
+	GATEWAY_SUM_DIRECT_MOVES, GATEWAY_SUM_DIRECT_TRIALS, GATEWAY_SUM_DIRECT_LEARNED, GATEWAY_SUM_DIRECT_UNLEARNED, GATEWAY_SUM_DIRECT_MATCHED,
+	GATEWAY_SUM_DIRECT_UNMATCHED, GATEWAY_SUM_DIRECT_MARKS, GATEWAY_SUM_DIRECT_LOSSES, GATEWAY_SUM_DIRECT_SILENCES,
 	GATEWAY_SUMS
 };
 
@@ -191,6 +197,24 @@ bool gateway_bridge(struct worker *worker, struct rte_mbuf *m);
 void gateway_tick(struct worker *worker);
 /* When there is something to do. */
 uint64_t gateway_next_ns(const struct worker *worker);
+
+/* ---- gateway_direct.c ---- */
+
+/* A worker's. 0 or -ENOMEM; nothing where no network is direct. */
+int gateway_direct_init(struct gateway_worker *gw);
+/* A host is reached without a far gateway. */
+bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_addr *dst);
+/* RoCE between a host here and one in a direct network, parsed, of hosts' or the fabric's port; it goes over the bridge, or to the
+ * worker that knows these two, which calls gateway_direct_pass(). */
+enum gateway_verdict gateway_direct(struct worker *worker, struct rte_mbuf *m);
+/* Takes note of it, and where it leaves gives it its source port. */
+void gateway_direct_pass(struct worker *worker, struct rte_mbuf *m);
+/* At the fabric's port, for a host here: to be bridged, after gateway_direct() has seen it if it is RoCE of a direct network. */
+enum gateway_verdict gateway_direct_came(struct worker *worker, struct rte_mbuf *m);
+/* Of one worker, to those of the others. Main thread. */
+void gateway_direct_sum(struct gateway_sums *sums, const struct gateway_worker *gw);
+/* The pairs of all workers and their paths, to the log. Main thread. */
+void gateway_direct_dump(const struct roced *roced);
 
 /* ---- gateway_take.c and gateway_wait.c ---- */
 

@@ -127,7 +127,7 @@ static enum gateway_verdict of_host(struct worker *worker, const struct port *po
 		return drop(worker, reason);
 	wire_dst(frame, pkt, &dst);
 	if (!find_remote(gw, &dst, &remote))
-		return bridge(worker);
+		return gateway_direct_reaches(gw->shared, &dst) ? gateway_direct(worker, m) : bridge(worker);
 	pkt->plane = remote;
 	return GATEWAY_ENCAP;
 }
@@ -177,5 +177,5 @@ enum gateway_verdict gateway_classify(struct worker *worker, struct rte_mbuf *m)
 	/* Others' frames; the groups' ones may be for us as well. */
 	if (!gateway->config->bridge || get16(frame + 12) == 0x8808)
 		return GATEWAY_NOT;
-	return GATEWAY_BRIDGE;
+	return gateway_direct_came(worker, m);
 }

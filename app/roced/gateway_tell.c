@@ -34,6 +34,7 @@ static void add_worker(struct gateway_sums *sums, const struct gateway_worker *g
 	sums->n[GATEWAY_SUM_MISSING] += reorder.missing;
 	sums->n[GATEWAY_SUM_WAITS_OVER] += reorder.waits_over;
 	sums->n[GATEWAY_SUM_NOT_HELD] += reorder.no_room;
+	gateway_direct_sum(sums, gw);
 }
 
 const char *gateway_sum_name(enum gateway_sum sum)
@@ -47,6 +48,13 @@ const char *gateway_sum_name(enum gateway_sum sum)
 		[GATEWAY_SUM_HELD] = "held", [GATEWAY_SUM_MOST_HELD] = "most_held", [GATEWAY_SUM_IN_ORDER] = "in_order",
 		[GATEWAY_SUM_AHEAD] = "ahead", [GATEWAY_SUM_LATE] = "late", [GATEWAY_SUM_MISSING] = "missing",
 		[GATEWAY_SUM_WAITS_OVER] = "waits_over", [GATEWAY_SUM_NOT_HELD] = "not_held",
+		[GATEWAY_SUM_DIRECT] = "direct", [GATEWAY_SUM_DIRECT_PAIRS] = "direct_pairs", [GATEWAY_SUM_DIRECT_FLOWS] = "direct_flows",
+		[GATEWAY_SUM_DIRECT_REFUSED] = "direct_refused", [GATEWAY_SUM_DIRECT_OWN] = "direct_own",
+		[GATEWAY_SUM_DIRECT_MOVES] = "direct_moves",
+		[GATEWAY_SUM_DIRECT_TRIALS] = "direct_trials", [GATEWAY_SUM_DIRECT_LEARNED] = "direct_learned",
+		[GATEWAY_SUM_DIRECT_UNLEARNED] = "direct_unlearned", [GATEWAY_SUM_DIRECT_MATCHED] = "direct_matched",
+		[GATEWAY_SUM_DIRECT_UNMATCHED] = "direct_unmatched", [GATEWAY_SUM_DIRECT_MARKS] = "direct_marks",
+		[GATEWAY_SUM_DIRECT_LOSSES] = "direct_losses", [GATEWAY_SUM_DIRECT_SILENCES] = "direct_silences",
 	};
 
 	return names[sum];
@@ -117,4 +125,5 @@ void gateway_dump(const struct roced *roced)
 			", bad_reports %" PRIu64, wire_addr_print(&told.addr, text), told.reachable ? "reachable" : "not reachable", told.room,
 			told.n_paths, told.dead, told.sent, told.lost, told.bad_reports);
 	}
+	gateway_direct_dump(roced);
 }

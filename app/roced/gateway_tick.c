@@ -70,6 +70,8 @@ void gateway_tick(struct worker *worker)
 		look_at_paths(worker);
 	if (worker->now_ns >= gw->age_ns) {
 		gateway_flows_age(gw->flows, worker->now_ns, AGE_MOST);
+		if (gw->pairs != NULL)
+			gateway_pairs_age(gw->pairs, worker->now_ns, AGE_MOST);
 		gw->age_ns = worker->now_ns + AGE_NS;
 	}
 }

@@ -47,6 +47,8 @@ static uint16_t bridge(struct rte_graph *graph, struct rte_node *node, void **ob
 
 	worker_enter(worker, node, BRIDGE_EGRESS);
 	for (uint16_t i = 0; i < n; i++) {
+		if (TP_PKT((struct rte_mbuf *)objs[i])->kind == WIRE_KIND_DIRECT)
+			gateway_direct_pass(worker, objs[i]);
 		if (!gateway_bridge(worker, objs[i]))
 			continue;
 		if (is_for_main(objs[i]))

@@ -4,7 +4,7 @@
 #include "nodes.h"
 #include "rx_watch.h"
 
-enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC, EDGE_UNPROTECT, EDGE_DECAP };
+enum { EDGE_EGRESS, EDGE_DELIVER, EDGE_GROUP, EDGE_PFC, EDGE_UNPROTECT, EDGE_DECAP, EDGE_BRIDGE };
 
 /* From the main thread: to be sent. */
 static uint32_t take_frames(struct rte_graph *graph, struct rte_node *node, struct rte_ring *ring)
@@ -25,6 +25,8 @@ static rte_edge_t edge_of(const struct wire_pkt *pkt)
 		return EDGE_UNPROTECT;
 	if (pkt->kind == WIRE_KIND_TUNNEL)
 		return EDGE_DECAP;
+	if (pkt->kind == WIRE_KIND_DIRECT)
+		return EDGE_BRIDGE;
 	return pkt->dqpn == GROUP_QPN ? EDGE_GROUP : EDGE_DELIVER;
 }
 
@@ -70,7 +72,7 @@ struct rte_node_register node_inject = {
 	.name = "inject",
 	.flags = RTE_NODE_SOURCE_F,
 	.process = process,
-	.nb_edges = 6,
+	.nb_edges = 7,
 	.next_nodes = {[EDGE_EGRESS] = "egress", [EDGE_DELIVER] = "deliver", [EDGE_GROUP] = "group", [EDGE_PFC] = "pfc",
-		[EDGE_UNPROTECT] = "unprotect", [EDGE_DECAP] = "decap"},
+		[EDGE_UNPROTECT] = "unprotect", [EDGE_DECAP] = "decap", [EDGE_BRIDGE] = "bridge"},
 };

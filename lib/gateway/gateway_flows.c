@@ -170,19 +170,35 @@ static uint32_t number_of(struct gateway_flows *f, const struct gateway_flow_key
 	return *recent;
 }
 
+static struct gateway_flow *seen(struct gateway_flows *f, uint32_t number, uint64_t now_ns)
+{
+	struct gateway_flow *flow = &f->flows[number];
+
+	flow->seen_ns = now_ns;
+	if (f->newest != number) {
+		unlink_flow(f, flow);
+		link_newest(f, flow);
+	}
+	return flow;
+}
+
 struct gateway_flow *gateway_flows_get(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns)
 {
 	uint32_t number = number_of(flows, key);
-	struct gateway_flow *flow = &flows->flows[number];
 
-	if (number == 0)
-		return make(flows, key, now_ns);
-	flow->seen_ns = now_ns;
-	if (flows->newest != number) {
-		unlink_flow(flows, flow);
-		link_newest(flows, flow);
-	}
-	return flow;
+	return number != 0 ? seen(flows, number, now_ns) : make(flows, key, now_ns);
+}
+
+struct gateway_flow *gateway_flows_find(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns)
+{
+	uint32_t number = number_of(flows, key);
+
+	return number != 0 ? seen(flows, number, now_ns) : NULL;
+}
+
+const struct gateway_flow *gateway_flows_at(const struct gateway_flows *flows, uint32_t number)
+{
+	return number != 0 && number <= flows->config.max && flows->flows[number].used ? &flows->flows[number] : NULL;
 }
 
 void gateway_flows_get_stats(const struct gateway_flows *flows, struct gateway_flows_stats *stats)

@@ -54,6 +54,10 @@ void gateway_flows_free(struct gateway_flows *flows);
 
 /* Finds the flow, or makes it. NULL: the table is full of flows that live, or the host has its share. */
 struct gateway_flow *gateway_flows_get(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
+/* The same, but none is made: NULL: it is not there. */
+struct gateway_flow *gateway_flows_find(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
+/* The flow of that number; NULL: there is none. */
+const struct gateway_flow *gateway_flows_at(const struct gateway_flows *flows, uint32_t number);
 /* Ends at most `most` flows that were silent for too long. */
 void gateway_flows_age(struct gateway_flows *flows, uint64_t now_ns, uint32_t most);
 void gateway_flows_get_stats(const struct gateway_flows *flows, struct gateway_flows_stats *stats);

@@ -34,6 +34,7 @@ enum wire_kind {
 	WIRE_KIND_PSP,       /* protected; nothing of it is read */
 	WIRE_KIND_KEYS,      /* to the port where keys are agreed on */
 	WIRE_KIND_TUNNEL,    /* between gateways: wire_tunnel.h */
+	WIRE_KIND_DIRECT,    /* a gateway's, RoCE that another worker passes on */
 	WIRE_KIND_PFC,       /* IEEE 802.1Qbb or 802.3x pause */
 	WIRE_KIND_OTHER,
 };
