@@ -52,15 +52,6 @@ nothing_lost() {
 	[ "$(counter GB missing)" -le "$(counter GA lost)" ] && [ "$(counter GA missing)" -le "$(counter GB lost)" ]
 }
 
-# in_order: no host got a packet before its turn, but where a wire lost one
-in_order() {
-	local lost early
-	lost=$(wires_lost)
-	early=$(($(counter B "drop out_of_order") + $(counter A "drop out_of_order")))
-	echo "before their turn: $early; NAKs of B $(counter B seq_naks_sent), retransmits of A $(counter A retransmits); lost by wires $lost"
-	[ "$lost" -gt 0 ] || { [ $early -eq 0 ] && [ "$(counter A retransmits)" -eq 0 ]; }
-}
-
 # seen FILTER: frames of the capture of the fabric's wire
 seen() { tshark -r "$tmp_dir/fabric.pcapng" -Y "$1" 2>/dev/null | wc -l; }
 watch_fabric() {

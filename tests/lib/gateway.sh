@@ -94,3 +94,12 @@ wires_lost() {
 	n=$((n + $(port_count GA host tx) - $(port_count A p0 rx) + $(port_count GB host tx) - $(port_count B p0 rx)))
 	echo $((n + $(counter GA lost) + $(counter GB lost)))
 }
+
+# in_order: no host got a packet before its turn, but where a wire lost one
+in_order() {
+	local lost early
+	lost=$(wires_lost)
+	early=$(($(counter B "drop out_of_order") + $(counter A "drop out_of_order")))
+	echo "before their turn: $early; NAKs of B $(counter B seq_naks_sent), retransmits of A $(counter A retransmits); lost by wires $lost"
+	[ "$lost" -gt 0 ] || { [ $early -eq 0 ] && [ "$(counter A retransmits)" -eq 0 ]; }
+}

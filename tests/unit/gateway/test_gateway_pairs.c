@@ -187,20 +187,27 @@ static void stays_while_anything_is_under_way(void **state)
 	assert_int_equal(request(w, 100, psn++), path);
 }
 
-/* Each time that all is acknowledged it may go elsewhere at once. */
-static void moves_when_nothing_is(void **state)
+/* One request at a time, each answered before the next one; the paths that they took. acks: A acknowledges something in between. */
+static uint64_t one_by_one(struct world *w, uint32_t psn, bool acks)
 {
-	struct world *w = *state;
-	uint32_t psn = meet(w, 100, 11, 5000);
 	uint64_t used = 0;
 
 	for (uint32_t i = 0; i < 200; i++, psn++) {
 		used |= 1ull << request(w, 100, psn);
 		w->now_ns += 50 * US;
 		answer(w, 11, psn, 0x1f);
-		w->now_ns += US;
+		if (acks)
+			out(w, WIRE_RC_ACK, 100, i, false);
 	}
-	assert_int_equal(used, (1u << PATHS) - 1);
+	return used;
+}
+
+/* Each time that all is acknowledged it may go elsewhere at once. */
+static void moves_when_nothing_is(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(one_by_one(w, meet(w, 100, 11, 5000), false), (1u << PATHS) - 1);
 	assert_true(stats_of(w).moves > 100);
 }
 
@@ -284,16 +291,8 @@ static void hosts_that_spread(void **state)
 static void acks_do_not(void **state)
 {
 	struct world *w = *state;
-	uint32_t psn = meet(w, 100, 11, 5000);
-	uint64_t used = 0;
 
-	for (uint32_t i = 0; i < 200; i++, psn++) {
-		used |= 1ull << request(w, 100, psn);
-		w->now_ns += 50 * US;
-		answer(w, 11, psn, 0x1f);
-		out(w, WIRE_RC_ACK, 100, i, false);
-	}
-	assert_int_equal(used, (1u << PATHS) - 1);
+	assert_int_equal(one_by_one(w, meet(w, 100, 11, 5000), true), (1u << PATHS) - 1);
 }
 
 /* ---- measures ---- */
