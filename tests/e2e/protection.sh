@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Protection between daemons: programs run as they do without, over four sprayed paths, with AES-256-GCM and with SM4-GCM; nothing plain
-# is on the wire; keys change ten times a second and nothing is lost; ends that do not have the same key say so.
+# is on the wire; keys change every 100 ms or so and nothing is lost; ends that do not have the same key say so.
 #
 # usage: tests/e2e/protection.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
