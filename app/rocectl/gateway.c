@@ -2,11 +2,9 @@
 /* rocectl gateway: what a gateway counted, its far gateways, and the paths to them. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "listing.h"
 #include "rocectl.h"
@@ -134,15 +132,5 @@ static int show(int fd, const struct listing_opts *opts)
 
 int rocectl_gateway(int argc, char **argv)
 {
-	struct listing_opts opts;
-	int rc, status, fd = listing_begin(&opts, usage, true, 0, INT_MAX, argc, argv, &status);
-
-	if (fd < 0)
-		return status;
-	while ((rc = show(fd, &opts)) == 0 && opts.watch)
-		sleep(1);
-	if (rc != 1)
-		return listing_end(fd, rc);
-	close(fd);
-	return ROCECTL_UNUSABLE;
+	return listing_watch(usage, show, argc, argv);
 }

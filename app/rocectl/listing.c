@@ -2,6 +2,7 @@
 #include "listing.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,9 +61,21 @@ int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, 
 int listing_end(int fd, int rc)
 {
 	close(fd);
-	if (rc != 0)
+	if (rc < 0)
 		fprintf(stderr, "rocectl: the daemon does not answer: %s\n", strerror(-rc));
 	return rc == 0 ? ROCECTL_OK : ROCECTL_UNUSABLE;
+}
+
+int listing_watch(const char *usage, int (*show)(int fd, const struct listing_opts *opts), int argc, char **argv)
+{
+	struct listing_opts opts;
+	int rc, status, fd = listing_begin(&opts, usage, true, 0, INT_MAX, argc, argv, &status);
+
+	if (fd < 0)
+		return status;
+	while ((rc = show(fd, &opts)) == 0 && opts.watch)
+		sleep(1);
+	return listing_end(fd, rc);
 }
 
 size_t listing_read(const char *at, const char *end, const char *const *text_names, size_t n_texts,

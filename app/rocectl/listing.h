@@ -29,8 +29,11 @@ struct listing_opts {
  * done, *status is its exit code. most_args: how many arguments there may be behind the options, least_args how many there must. */
 int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, int least_args, int most_args, int argc, char **argv,
 	int *status);
-/* What it ends with: rc is what asking came to. The exit code. */
+/* What it ends with: rc is what asking came to; above 0: what is wrong was said already. The exit code. */
 int listing_end(int fd, int rc);
+
+/* A command that shows what its arguments name, once or, with --watch, every second. show: 0, or as rc of listing_end(). The exit code. */
+int listing_watch(const char *usage, int (*show)(int fd, const struct listing_opts *opts), int argc, char **argv);
 
 struct listing {
 	const char *usage;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocectl paths: queue pairs that may use several paths, and what they know of them. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "listing.h"
 #include "rocectl.h"
@@ -166,12 +164,5 @@ static int show(int fd, const struct listing_opts *opts)
 
 int rocectl_paths(int argc, char **argv)
 {
-	struct listing_opts opts;
-	int rc, status, fd = listing_begin(&opts, usage, true, 0, INT_MAX, argc, argv, &status);
-
-	if (fd < 0)
-		return status;
-	while ((rc = show(fd, &opts)) == 0 && opts.watch)
-		sleep(1);
-	return listing_end(fd, rc);
+	return listing_watch(usage, show, argc, argv);
 }
