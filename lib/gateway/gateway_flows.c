@@ -162,7 +162,9 @@ static struct gateway_flow *make(struct gateway_flows *f, const struct gateway_f
 /* Most packets are of few flows. Who makes keys up so that they meet here only has them looked up by the hash. */
 static uint32_t number_of(struct gateway_flows *f, const struct gateway_flow_key *key)
 {
-	uint32_t *recent = &f->recent[(key->dqpn + (key->sport << 16)) * 2654435761u >> (32 - RECENT_BITS)];
+	/* The tables of pairs and of requesters have keys without a queue pair or port: hosts tell those apart. */
+	uint32_t hosts = (uint32_t)key->src.b[15] << 8 | key->dst.b[15];
+	uint32_t *recent = &f->recent[((key->dqpn ^ hosts) + (key->sport << 16)) * 2654435761u >> (32 - RECENT_BITS)];
 	const struct gateway_flow *flow = &f->flows[*recent];
 
 	if (!flow->used || memcmp(&flow->key, key, sizeof(*key)) != 0)
