@@ -54,7 +54,7 @@ struct gateway {
 };
 
 struct gateway_counters {
-	uint64_t tunnelled, came, bridged, flooded, unordered, reports_sent, reports_received, probes, asked;
+	uint64_t tunnelled, came, bridged, flooded, unordered, reports_sent, reports_received, probes, asked, direct;
 };
 
 /* Hosts' packets that did not fit into the tunnel. */
@@ -86,7 +86,6 @@ struct gateway_worker {
 	struct gateway_flows *flows;
 	struct gateway_reorder *reorder;
 	struct gateway_pairs *pairs;       /* gateway_direct.c; NULL: no network is direct */
-	uint64_t direct;                   /* packets of these pairs that went */
 	uint32_t lanes_per_remote;
 	struct gateway_lane *lanes;        /* by remote, then lane / workers */
 	struct gateway_tx *tx;             /* by remote */

@@ -69,7 +69,7 @@ static void pass(struct worker *worker, struct rte_mbuf *m, const struct wire_ad
 	sport = gateway_pairs_send(gw->pairs, src, dst, pkt, worker->now_ns);
 	if (sport != pkt->udp_sport)
 		wire_set_sport(frame, pkt, sport);
-	gw->direct++;
+	gw->counters.direct++;
 }
 
 enum gateway_verdict gateway_direct(struct worker *worker, struct rte_mbuf *m)
@@ -129,7 +129,6 @@ void gateway_direct_sum(struct gateway_sums *sums, const struct gateway_worker *
 	if (gw->pairs == NULL)
 		return;
 	gateway_pairs_get_stats(gw->pairs, &stats);
-	sums->n[GATEWAY_SUM_DIRECT] += gw->direct;
 	sums->n[GATEWAY_SUM_DIRECT_PAIRS] += stats.pairs;
 	sums->n[GATEWAY_SUM_DIRECT_FLOWS] += stats.flows;
 	sums->n[GATEWAY_SUM_DIRECT_REFUSED] += stats.refused;

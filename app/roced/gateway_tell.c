@@ -22,6 +22,7 @@ static void add_worker(struct gateway_sums *sums, const struct gateway_worker *g
 	sums->n[GATEWAY_SUM_REPORTS_RECEIVED] += gw->counters.reports_received;
 	sums->n[GATEWAY_SUM_PROBES] += gw->counters.probes;
 	sums->n[GATEWAY_SUM_ASKED] += gw->counters.asked;
+	sums->n[GATEWAY_SUM_DIRECT] += gw->counters.direct;
 	sums->n[GATEWAY_SUM_FLOWS] += flows.flows;
 	sums->n[GATEWAY_SUM_FLOWS_MADE] += flows.made;
 	sums->n[GATEWAY_SUM_FLOWS_AGED] += flows.aged;
