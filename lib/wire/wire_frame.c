@@ -193,15 +193,15 @@ static void write_xrceth(uint8_t *p, const struct wire_pkt *pkt)
 	put32(p, pkt->xrceth);
 }
 
-/* Behind the count three bytes are zero. */
 static void parse_mergeth(const uint8_t *p, struct wire_pkt *pkt)
 {
 	pkt->merged = p[0];
+	pkt->merge_resv = get32(p) & 0xffffff;
 }
 
 static void write_mergeth(uint8_t *p, const struct wire_pkt *pkt)
 {
-	put32(p, (uint32_t)pkt->merged << 24);
+	put32(p, (uint32_t)pkt->merged << 24 | (pkt->merge_resv & 0xffffff));
 }
 
 static void parse_sacketh(const uint8_t *p, struct wire_pkt *pkt)

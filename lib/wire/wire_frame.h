@@ -99,6 +99,7 @@ struct wire_pkt {
 		uint32_t rdeth;  /* RDETH, whole word */
 		uint32_t xrceth; /* XRCETH, whole word: the lower 24 bits are the number of the XRC SRQ */
 		uint32_t sack_echo; /* SACKETH, whole word: WIRE_SACK_* and in the lower 24 bits a PSN */
+		uint32_t merge_resv; /* MERGETH, the 24 bits behind the count; send 0 */
 	};
 	uint32_t flow_label;     /* IPv6 */
 	uint16_t ip_id;          /* IPv4 identification */

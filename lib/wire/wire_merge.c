@@ -92,6 +92,7 @@ void wire_merge_first(const uint8_t *frame, const struct wire_pkt *pkt, struct w
 {
 	*part = *pkt;
 	part->merged = 0;
+	part->merge_resv = 0;
 	read_part(frame, pkt->payload_off, part);
 }
 

@@ -156,6 +156,25 @@ static void test_malformed(void **state)
 	assert_false(wire_merge_ok(frame, &pkt));
 }
 
+/* Receivers do not look at what is reserved; whoever writes a packet again that was read writes that, too. */
+static void test_reserved_is_kept(void **state)
+{
+	uint8_t payload[64], before[4], again[4];
+	struct wire_pkt pkt = seal(2, payload, two(payload)), part;
+
+	(void)state;
+	memcpy(frame + pkt.bth_off + 12, "\x02\x80\x01\xff", 4);
+	wire_seal(frame, &pkt);
+	memcpy(before, frame + pkt.bth_off + 12, 4);
+	assert_int_equal(wire_parse(frame, pkt.frame_bytes, &pkt), BASE_DROP_NONE);
+	assert_int_equal(pkt.merged, 2);
+	assert_true(wire_merge_ok(frame, &pkt));
+	wire_write_ext(again, WIRE_RC_MERGED, &pkt);
+	assert_memory_equal(again, before, 4);
+	wire_merge_first(frame, &pkt, &part);
+	assert_int_equal(part.merge_resv, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +182,7 @@ int main(void)
 		cmocka_unit_test(test_read_back),
 		cmocka_unit_test(test_what_may_be_in_one),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_reserved_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
