@@ -166,6 +166,8 @@ struct config_gateway {
 	uint32_t flowlet_us, max_pairs;
 	uint32_t n_direct;
 	struct config_prefix direct[CONFIG_MAX_NETWORKS];
+	bool cnp_proxy;
+	uint32_t cnp_interval_us;
 	uint32_t n_remotes;
 	struct config_remote remotes[CONFIG_MAX_REMOTES];
 };

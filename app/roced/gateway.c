@@ -97,6 +97,8 @@ int gateway_init(struct roced *roced)
 	gateway->hosts = gateway_hosts_new(roced->seed);
 	if (gateway->hosts == NULL)
 		return -ENOMEM;
+	if (gateway_cnp_init(roced, gateway) != 0)
+		return -ENOMEM;
 	gateway->n_remotes = config->n_remotes;
 	for (uint32_t r = 0; r < gateway->n_remotes; r++)
 		make_remote(roced, gateway, r);
@@ -131,6 +133,7 @@ void gateway_fini(struct roced *roced)
 			link_release(roced, gateway->remotes[r].link);
 	}
 	gateway_hosts_free(gateway->hosts);
+	gateway_peers_free(gateway->peers);
 	free(gateway);
 	roced->gateway = NULL;
 }

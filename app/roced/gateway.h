@@ -13,6 +13,7 @@
 #include "gateway_macs.h"
 #include "gateway_pairs.h"
 #include "gateway_paths.h"
+#include "gateway_peers.h"
 #include "gateway_recent.h"
 #include "gateway_reorder.h"
 #include "crypt_msg.h"
@@ -48,6 +49,7 @@ struct gateway {
 	struct port *fabric;
 	struct path_sched_config sched;
 	struct gateway_hosts *hosts;
+	struct gateway_peers *peers;       /* NULL: hosts notify for themselves */
 	uint32_t n_remotes;
 	struct gateway_remote remotes[CONFIG_MAX_REMOTES];
 	struct gateway_watched watched[CONFIG_MAX_REMOTES];
@@ -55,6 +57,7 @@ struct gateway {
 
 struct gateway_counters {
 	uint64_t tunnelled, came, bridged, flooded, unordered, reports_sent, reports_received, probes, asked, direct;
+	uint64_t cnps_sent, cnps_held_back, cnps_unknown;
 };
 
 /* Hosts' packets that did not fit into the tunnel. */
@@ -130,6 +133,7 @@ enum gateway_sum {
 	GATEWAY_SUM_DIRECT, GATEWAY_SUM_DIRECT_PAIRS, GATEWAY_SUM_DIRECT_FLOWS, GATEWAY_SUM_DIRECT_REFUSED, GATEWAY_SUM_DIRECT_OWN,
 	GATEWAY_SUM_DIRECT_MOVES, GATEWAY_SUM_DIRECT_TRIALS, GATEWAY_SUM_DIRECT_LEARNED, GATEWAY_SUM_DIRECT_UNLEARNED, GATEWAY_SUM_DIRECT_MATCHED,
 	GATEWAY_SUM_DIRECT_UNMATCHED, GATEWAY_SUM_DIRECT_MARKS, GATEWAY_SUM_DIRECT_LOSSES, GATEWAY_SUM_DIRECT_SILENCES,
+	GATEWAY_SUM_CNPS_SENT, GATEWAY_SUM_CNPS_HELD_BACK, GATEWAY_SUM_CNPS_UNKNOWN,
 	GATEWAY_SUMS
 };
 
@@ -231,6 +235,15 @@ void gateway_wait_fini(struct gateway_worker *gw);
 
 /* A host's packet is too long for the tunnel: it is dropped and counted, and the host told, ten times a second at most. */
 void gateway_refuse_long(struct worker *worker, uint32_t remote, struct rte_mbuf *m);
+
+/* ---- gateway_cnp.c: what a gateway does that notifies for its hosts ---- */
+
+/* 0 or -ENOMEM; nothing where it does not. Main thread. */
+int gateway_cnp_init(struct roced *roced, struct gateway *gateway);
+/* A host's packet leaves by a tunnel. */
+void gateway_cnp_leaves(struct worker *worker, const struct gateway_flow_key *key, const struct wire_pkt *pkt);
+/* A packet for a host has come by a tunnel, from its IP header on, and would be handed on with this ECN field. Returns the one that it gets. */
+uint8_t gateway_cnp_comes(struct worker *worker, uint8_t remote, const struct rte_mbuf *m, uint8_t ecn);
 
 /* ---- gateway_send.c ---- */
 

@@ -85,6 +85,8 @@ void gateway_encap(struct worker *worker, struct rte_mbuf *m)
 	}
 	wire_src(frame, pkt, &key.src);
 	wire_dst(frame, pkt, &key.dst);
+	if (gw->shared->peers != NULL)
+		gateway_cnp_leaves(worker, &key, pkt);
 	flow = gateway_flows_get(gw->flows, &key, worker->now_ns);
 	if (flow != NULL) {
 		t.flow = flow->number;

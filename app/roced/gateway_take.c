@@ -159,6 +159,8 @@ static void take_packet(struct worker *worker, const struct gateway_lane *lane, 
 		worker_discard(worker, m, BASE_DROP_TUNNEL_ECN);
 		return;
 	}
+	if (worker->gateway->shared->peers != NULL)
+		ecn = gateway_cnp_comes(worker, lane->remote, m, ecn);
 	if (ecn != (tos_of(ip) & 3))
 		wire_set_ecn(ip, version_of(ip), ecn);
 	if (t->flow == 0)

@@ -23,6 +23,9 @@ static void add_worker(struct gateway_sums *sums, const struct gateway_worker *g
 	sums->n[GATEWAY_SUM_PROBES] += gw->counters.probes;
 	sums->n[GATEWAY_SUM_ASKED] += gw->counters.asked;
 	sums->n[GATEWAY_SUM_DIRECT] += gw->counters.direct;
+	sums->n[GATEWAY_SUM_CNPS_SENT] += gw->counters.cnps_sent;
+	sums->n[GATEWAY_SUM_CNPS_HELD_BACK] += gw->counters.cnps_held_back;
+	sums->n[GATEWAY_SUM_CNPS_UNKNOWN] += gw->counters.cnps_unknown;
 	sums->n[GATEWAY_SUM_FLOWS] += flows.flows;
 	sums->n[GATEWAY_SUM_FLOWS_MADE] += flows.made;
 	sums->n[GATEWAY_SUM_FLOWS_AGED] += flows.aged;
@@ -56,6 +59,8 @@ const char *gateway_sum_name(enum gateway_sum sum)
 		[GATEWAY_SUM_DIRECT_UNLEARNED] = "direct_unlearned", [GATEWAY_SUM_DIRECT_MATCHED] = "direct_matched",
 		[GATEWAY_SUM_DIRECT_UNMATCHED] = "direct_unmatched", [GATEWAY_SUM_DIRECT_MARKS] = "direct_marks",
 		[GATEWAY_SUM_DIRECT_LOSSES] = "direct_losses", [GATEWAY_SUM_DIRECT_SILENCES] = "direct_silences",
+		[GATEWAY_SUM_CNPS_SENT] = "cnps_sent", [GATEWAY_SUM_CNPS_HELD_BACK] = "cnps_held_back",
+		[GATEWAY_SUM_CNPS_UNKNOWN] = "cnps_unknown",
 	};
 
 	return names[sum];
