@@ -209,8 +209,12 @@ static void watch(struct worker *worker, struct shape *shape)
 		qos_egress_sent(shape->egress), worker->now_ns);
 	if (changed == 0)
 		return;
-	if (!shape->forward)
+	if (!shape->forward) {
+		uint32_t queued = qos_egress_queued(shape->egress);
+
 		qos_egress_flush(shape->egress, changed & shape->storm.storming);
+		worker->counters.drops[BASE_DROP_PFC_STORM] += queued - qos_egress_queued(shape->egress);
+	}
 	apply_pauses(shape);
 }
 
