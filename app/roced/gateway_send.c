@@ -76,7 +76,8 @@ void gateway_encap(struct worker *worker, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *), remote = pkt->plane, tos = pkt->tos;
 	uint32_t bytes = (uint32_t)(pkt->frame_bytes - pkt->l3_off);
 	struct wire_tunnel t = {.type = WIRE_TUNNEL_PACKET};
-	struct gateway_flow_key key = {.dqpn = pkt->dqpn, .sport = pkt->udp_sport};
+	/* What has another DSCP may be of another priority, which a pause does not hold up: a notification does not wait for acknowledgements. */
+	struct gateway_flow_key key = {.dqpn = pkt->dqpn, .sport = pkt->udp_sport | (uint32_t)(tos >> 2) << 16};
 	struct gateway_flow *flow;
 
 	if (bytes > gw->shared->remotes[remote].room) {

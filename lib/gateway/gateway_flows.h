@@ -13,11 +13,11 @@
 #include "base_siphash.h"
 #include "wire_frame.h"
 
-/* 5-tuple (the protocol is UDP, the destination port RoCE's) and queue pair. No gaps: it is hashed as it is. */
+/* 5-tuple (the protocol is UDP, the destination port RoCE's), queue pair and DSCP. No gaps: it is hashed as it is. */
 struct gateway_flow_key {
 	struct wire_addr src, dst;
 	uint32_t dqpn;
-	uint32_t sport;
+	uint32_t sport;          /* and the DSCP from bit 16 on */
 };
 
 _Static_assert(sizeof(struct gateway_flow_key) == 40, "no gaps");

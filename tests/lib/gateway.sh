@@ -55,11 +55,12 @@ gateway_fabric() {
 	fabric_start "$tmp_dir/fabric.conf"
 }
 
-# host_port NUMBER INTERFACE MTU: an entry of the list of ports; one whose name has "tap" in it is made by the daemon
+# host_port NUMBER INTERFACE MTU: an entry of the list of ports; one whose name has "tap" in it is made by the daemon;
+# HOST_KEYS: more of it
 host_port() {
 	case $2 in
-	*tap*) echo ", { name = \"$2\"; device = \"net_tap$1,iface=$2\"; mtu = 1500; }" ;;
-	*) echo ", { name = \"$2\"; device = \"net_af_packet$1,iface=$2,blocksz=65536,framesz=8192,framecnt=2048,qpairs=${GATEWAY_QUEUES:-1}\"; mtu = $3; }" ;;
+	*tap*) echo ", { name = \"$2\"; device = \"net_tap$1,iface=$2\"; mtu = 1500; ${HOST_KEYS:-} }" ;;
+	*) echo ", { name = \"$2\"; device = \"net_af_packet$1,iface=$2,blocksz=65536,framesz=8192,framecnt=2048,qpairs=${GATEWAY_QUEUES:-1}\"; mtu = $3; ${HOST_KEYS:-} }" ;;
 	esac
 }
 

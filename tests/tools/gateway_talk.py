@@ -5,7 +5,7 @@
 usage: gateway_talk.py send INTERFACE SRC DST [KEY=VALUE...]     requests of a reliable connection
        gateway_talk.py hear INTERFACE SECONDS [TO=FROM...]       prints the RoCE packets that arrive, a line each
 
-Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2), becn (0), vlan (0: untagged).
+Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2), becn (0), bytes (64: of payload), vlan (0: untagged).
 hear answers a request for queue pair TO with an acknowledgement for queue pair FROM of the requester. What it prints: traffic class, opcode,
 queue pair, PSN, the byte with FECN and BECN in hex, "ok" or "bad" for the ICRC, source, and what is behind the BTH in hex.
 Needs the right to open packet sockets.
@@ -22,6 +22,7 @@ from hostile_net import icrc
 WRITE, ACK, ECT0 = 0x0a, 0x11, 2
 RC_RESPONSES = range(0x0d, 0x13)
 PACKET_AUXDATA = 8
+SO_RCVBUFFORCE = 33
 
 
 def roce(src, dst, opcode, qp, psn, rest, tos, becn=0):
@@ -36,8 +37,8 @@ def send(interface, src, dst, keys):
     smac = sock.getsockname()[4]
     for i in range(get("count", 1)):
         opcode = get("opcode", WRITE)
-        reth = bytes(12) + struct.pack("!I", 64) if opcode == WRITE else b""
-        packet = roce(src, dst, opcode, get("qp", 0x11), get("psn", 0) + i, reth + bytes(64), get("tos", ECT0), get("becn", 0))
+        reth = bytes(12) + struct.pack("!I", get("bytes", 64)) if opcode == WRITE else b""
+        packet = roce(src, dst, opcode, get("qp", 0x11), get("psn", 0) + i, reth + bytes(get("bytes", 64)), get("tos", ECT0), get("becn", 0))
         sock.send(frame(packet, smac, "02:00:00:00:00:99", get("vlan", 0)))
         time.sleep(0.002)
 
@@ -72,6 +73,7 @@ def tag_of(aux):
 def hear(interface, seconds, peers):
     sock = open_on(interface)
     sock.setsockopt(263, PACKET_AUXDATA, 1)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)  # what comes all at once
     sock.settimeout(0.2)
     print("listening", file=sys.stderr, flush=True)
     end = time.monotonic() + seconds
