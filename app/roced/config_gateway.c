@@ -34,11 +34,6 @@ static bool is_host(const struct config_prefix *prefix)
 	return prefix->len == (wire_addr_is_v4(&prefix->addr) ? 32u : 128u);
 }
 
-static bool same(const struct config_prefix *a, const struct config_prefix *b)
-{
-	return a->len == b->len && memcmp(&a->addr, &b->addr, sizeof(a->addr)) == 0;
-}
-
 static void check_networks(struct config_reader *reader, const struct config_gateway *gateway, uint32_t r)
 {
 	const struct config_remote *remote = &gateway->remotes[r];
@@ -46,7 +41,7 @@ static void check_networks(struct config_reader *reader, const struct config_gat
 	for (uint32_t i = 0; i < remote->n_networks; i++) {
 		for (uint32_t s = 0; s <= r; s++) {
 			for (uint32_t k = 0; k < (s < r ? gateway->remotes[s].n_networks : i); k++) {
-				if (same(&remote->networks[i], &gateway->remotes[s].networks[k]))
+				if (config_same_network(&remote->networks[i], &gateway->remotes[s].networks[k]))
 					config_error(reader, &remote->at, "gateway.remotes[%u].networks[%u]: stands at remotes[%u] too", r, i, s);
 			}
 		}
@@ -67,7 +62,7 @@ static void check_remote(struct config_reader *reader, const struct config_gatew
 		config_error(reader, &remote->at, "gateway.remotes[%u].address: device \"%s\" has no address of IPv%d to send from", r,
 			device->name, v4 ? 4 : 6);
 	for (uint32_t s = 0; s < r; s++) {
-		if (same(&gateway->remotes[s].address, &remote->address))
+		if (config_same_network(&gateway->remotes[s].address, &remote->address))
 			config_error(reader, &remote->at, "gateway.remotes[%u].address: is that of remotes[%u] too", r, s);
 	}
 	check_networks(reader, gateway, r);

@@ -22,15 +22,13 @@
 
 /* ---- main thread ---- */
 
-/* Of the device's addresses the first of the remote's family. */
-static const struct port_addr *local_of(const struct gateway *gateway, const struct wire_addr *remote)
+const struct port_addr *gateway_own_addr(const struct gateway *gateway, bool v4)
 {
 	for (uint32_t i = 0; i < gateway->fabric->n_addrs; i++) {
 		const struct port_addr *addr = &gateway->fabric->addrs[i];
 		bool link_local = addr->addr.b[0] == 0xfe && addr->addr.b[1] == 0x80;
 
-		if (addr->device == gateway->config->device_index && !link_local &&
-			wire_addr_is_v4(&addr->addr) == wire_addr_is_v4(remote))
+		if (addr->device == gateway->config->device_index && !link_local && wire_addr_is_v4(&addr->addr) == v4)
 			return addr;
 	}
 	return NULL;
@@ -62,7 +60,7 @@ static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r
 {
 	const struct config_remote *config = &gateway->config->remotes[r];
 	struct gateway_remote *remote = &gateway->remotes[r];
-	const struct port_addr *from = local_of(gateway, &config->address.addr);
+	const struct port_addr *from = gateway_own_addr(gateway, wire_addr_is_v4(&config->address.addr));
 	const struct config_protect *policy;
 	uint32_t overhead;
 

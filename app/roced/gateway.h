@@ -178,6 +178,9 @@ static inline bool gateway_is_host_port(const struct gateway *gateway, const str
 	return (gateway->config->host_mask >> port->index & 1) != 0;
 }
 
+/* The device's first address of a family, but for its link-local one. NULL: it has none. */
+const struct port_addr *gateway_own_addr(const struct gateway *gateway, bool v4);
+
 /* ---- in the worker; those that send do it by worker_emit() ---- */
 
 enum gateway_verdict {

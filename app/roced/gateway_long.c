@@ -7,22 +7,10 @@
 
 #define TELL_NS 100000000u
 
-/* Our address of that family; NULL: we have none. */
-static const struct wire_addr *own_addr(const struct gateway *gateway, bool v4)
-{
-	for (uint32_t i = 0; i < gateway->fabric->n_addrs; i++) {
-		const struct port_addr *addr = &gateway->fabric->addrs[i];
-
-		if (addr->device == gateway->config->device_index && wire_addr_is_v4(&addr->addr) == v4)
-			return &addr->addr;
-	}
-	return NULL;
-}
-
 static void tell(struct worker *worker, uint32_t mtu, const struct rte_mbuf *m, const struct wire_pkt *pkt)
 {
 	const struct gateway *gateway = worker->gateway->shared;
-	const struct wire_addr *from = own_addr(gateway, pkt->l3_version == 4);
+	const struct port_addr *from = gateway_own_addr(gateway, pkt->l3_version == 4);
 	const struct port *port = worker->roced->port_by_id[m->port];
 	struct rte_mbuf *answer;
 	size_t n;
@@ -32,7 +20,7 @@ static void tell(struct worker *worker, uint32_t mtu, const struct rte_mbuf *m, 
 	answer = rte_pktmbuf_alloc(worker->roced->tx_pool);
 	if (answer == NULL)
 		return;
-	n = wire_icmp_too_big(rte_pktmbuf_mtod(answer, uint8_t *), rte_pktmbuf_mtod(m, const uint8_t *), pkt, from, port->mac, mtu);
+	n = wire_icmp_too_big(rte_pktmbuf_mtod(answer, uint8_t *), rte_pktmbuf_mtod(m, const uint8_t *), pkt, &from->addr, port->mac, mtu);
 	if (n == 0) {
 		rte_pktmbuf_free(answer);
 		return;
