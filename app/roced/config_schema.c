@@ -229,7 +229,7 @@ const struct config_key config_keys[] = {
 		"of a host here and one in a direct network, whose paths a worker measures (about 2.5 KiB each)"},
 	{"gateway.cnp_proxy", CONFIG_BOOLEAN, GATEWAY(cnp_proxy), 0, 1, "false", "",
 		"notify senders (CNP) of packets that come by a tunnel with a congestion mark, in place of the host that they are for"},
-	{"gateway.cnp_interval_us", CONFIG_UINT, GATEWAY(cnp_interval_us), 0, 1000000, "50", "us",
+	{"gateway.cnp_interval_us", CONFIG_UINT, GATEWAY(cnp_interval_us), 0, 10000000, "50", "us",
 		"between two notifications for one queue pair"},
 	{"gateway.remotes", CONFIG_LIST_OF, L(config, gateway.remotes, gateway.n_remotes), 0, CONFIG_MAX_REMOTES, "", "",
 		"far gateways"},
