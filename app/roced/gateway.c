@@ -46,13 +46,12 @@ static uint32_t fixed_sum(const uint8_t *ip)
 static void make_header(const struct gateway *gateway, struct gateway_remote *remote, const struct port_addr *from)
 {
 	struct wire_l2l3 net = {.src = remote->local, .dst = remote->addr, .has_vlan = from->has_vlan, .vlan_tci = from->vlan_tci};
-	bool v4 = wire_addr_is_v4(&remote->addr);
 
 	memcpy(net.smac, from->mac, sizeof(net.smac));
 	remote->header_bytes = (uint8_t)wire_udp_write(remote->header, &net, 0, (uint16_t)gateway->config->port, remote->header, 0);
 	remote->l3_off = (uint8_t)(ETH_BYTES + (from->has_vlan ? VLAN_BYTES : 0));
-	remote->l4_off = (uint8_t)(remote->l3_off + (v4 ? IP4_BYTES : IP6_BYTES));
-	if (v4)
+	remote->l4_off = (uint8_t)(remote->l3_off + (remote->v4 ? IP4_BYTES : IP6_BYTES));
+	if (remote->v4)
 		remote->ip4_sum = fixed_sum(remote->header + remote->l3_off);
 }
 
@@ -65,6 +64,7 @@ static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r
 	uint32_t overhead;
 
 	remote->addr = config->address.addr;
+	remote->v4 = wire_addr_is_v4(&remote->addr);
 	remote->local = from->addr;
 	policy = protect_policy(&roced->config.protection, 1u << gateway->config->device_index, &remote->addr);
 	remote->required = policy != NULL && policy->policy == CONFIG_PROTECT_REQUIRED;

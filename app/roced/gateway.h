@@ -27,6 +27,7 @@
 /* A far gateway. All but link is fixed before the workers start. */
 struct gateway_remote {
 	struct wire_addr local, addr;
+	bool v4;                   /* so are both */
 	bool required;             /* nothing plain is taken from it */
 	struct link *link;         /* NULL: no way there */
 	uint32_t room;             /* for hosts' packets, bytes */

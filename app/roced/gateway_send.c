@@ -21,7 +21,7 @@ static void finish_header(struct gateway_worker *gw, const struct gateway_remote
 {
 	uint8_t *ip = frame + remote->l3_off;
 
-	if (wire_addr_is_v4(&remote->addr)) {
+	if (remote->v4) {
 		ip[1] = tos;
 		put16(ip + 2, IP4_BYTES + bytes);
 		put16(ip + 4, gw->ip_id);
@@ -60,7 +60,7 @@ void gateway_send(struct worker *worker, uint32_t remote_index, uint32_t lane, c
 	wire_tunnel_write((uint8_t *)frame + remote->header_bytes, t);
 	/* What channels go by. */
 	pkt->kind = WIRE_KIND_TUNNEL;
-	pkt->l3_version = wire_addr_is_v4(&remote->addr) ? 4 : 6;
+	pkt->l3_version = remote->v4 ? 4 : 6;
 	pkt->l3_off = remote->l3_off;
 	pkt->l4_off = remote->l4_off;
 	pkt->tos = tos;

@@ -17,10 +17,12 @@
 #ifndef PATH_NEIGH_H
 #define PATH_NEIGH_H
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "wire_arp_nd.h"
@@ -38,11 +40,9 @@ struct path_neigh_entry {
 /* Reads an entry's link address; false when it is not known now. Any thread that knows of a reference. */
 static inline bool path_neigh_mac(const struct path_neigh_entry *entry, uint8_t mac[6])
 {
-	uint64_t word = atomic_load_explicit(&entry->mac, memory_order_relaxed);
-	int i;
+	uint64_t word = atomic_load_explicit(&entry->mac, memory_order_relaxed), first = htobe64(word << 16);
 
-	for (i = 0; i < 6; i++)
-		mac[i] = (uint8_t)(word >> (40 - 8 * i));
+	memcpy(mac, &first, 6);
 	return (word & PATH_NEIGH_MAC_VALID) != 0;
 }
 

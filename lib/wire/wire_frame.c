@@ -67,16 +67,23 @@ static void put64(uint8_t *p, uint64_t v)
 	put32(p + 4, (uint32_t)v);
 }
 
-/* One's complement sum of an IPv4 header without options (RFC 791); 0xffff when its checksum is right. */
-static uint32_t ip4_sum(const uint8_t *ip)
+/*
+ * One's complement sum of an IPv4 header without options (RFC 791), its bytes as they lie: the order of bytes does not matter to it
+ * (RFC 1071, 2). 0xffff when its checksum is right.
+ */
+static uint16_t ip4_sum(const uint8_t *ip)
 {
-	uint32_t sum = 0;
-	unsigned int i;
+	uint64_t sum = 0;
 
-	for (i = 0; i < IP4_BYTES; i += 2)
-		sum += get16(ip + i);
+	for (unsigned int i = 0; i < IP4_BYTES; i += sizeof(uint32_t)) {
+		uint32_t word;
+
+		memcpy(&word, ip + i, sizeof(word));
+		sum += word;
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
 static void parse_deth(const uint8_t *p, struct wire_pkt *pkt)
@@ -222,36 +229,33 @@ static void write_sacketh(uint8_t *p, const struct wire_pkt *pkt)
 	put16(p + 14, pkt->sack_wait);
 }
 
-/* The extended headers in the order in which they stand on the wire. */
+/* The extended headers, by the number of their bit, which is the order in which they stand on the wire. */
 static const struct {
-	uint16_t hdr;
 	uint16_t bytes;
 	void (*parse)(const uint8_t *p, struct wire_pkt *pkt);
 	void (*write)(uint8_t *p, const struct wire_pkt *pkt);
 } ext_hdrs[] = {
-	{WIRE_HDR_RDETH, 4, parse_rdeth, write_rdeth},
-	{WIRE_HDR_XRCETH, 4, parse_xrceth, write_xrceth},
-	{WIRE_HDR_DETH, 8, parse_deth, write_deth},
-	{WIRE_HDR_FETH, 4, parse_feth, write_feth},
-	{WIRE_HDR_RETH, 16, parse_reth, write_reth},
-	{WIRE_HDR_ATOMICETH, 28, parse_atomiceth, write_atomiceth},
-	{WIRE_HDR_AETH, 4, parse_aeth, write_aeth},
-	{WIRE_HDR_ATOMICACKETH, 8, parse_atomicack, write_atomicack},
-	{WIRE_HDR_IMMDT, 4, parse_immdt, write_immdt},
-	{WIRE_HDR_IETH, 4, parse_ieth, write_ieth},
-	{WIRE_HDR_SACKETH, 16, parse_sacketh, write_sacketh},
-	{WIRE_HDR_MERGETH, 4, parse_mergeth, write_mergeth},
+#define EXT(hdr) [__builtin_ctz(hdr)]
+	EXT(WIRE_HDR_RDETH) = {4, parse_rdeth, write_rdeth},
+	EXT(WIRE_HDR_XRCETH) = {4, parse_xrceth, write_xrceth},
+	EXT(WIRE_HDR_DETH) = {8, parse_deth, write_deth},
+	EXT(WIRE_HDR_FETH) = {4, parse_feth, write_feth},
+	EXT(WIRE_HDR_RETH) = {16, parse_reth, write_reth},
+	EXT(WIRE_HDR_ATOMICETH) = {28, parse_atomiceth, write_atomiceth},
+	EXT(WIRE_HDR_AETH) = {4, parse_aeth, write_aeth},
+	EXT(WIRE_HDR_ATOMICACKETH) = {8, parse_atomicack, write_atomicack},
+	EXT(WIRE_HDR_IMMDT) = {4, parse_immdt, write_immdt},
+	EXT(WIRE_HDR_IETH) = {4, parse_ieth, write_ieth},
+	EXT(WIRE_HDR_SACKETH) = {16, parse_sacketh, write_sacketh},
+	EXT(WIRE_HDR_MERGETH) = {4, parse_mergeth, write_mergeth},
+#undef EXT
 };
-#define N_EXT_HDRS (sizeof(ext_hdrs) / sizeof(ext_hdrs[0]))
 
-/* Inline: it is half of what a small packet costs here. */
-static inline __attribute__((always_inline)) void parse_ext(const uint8_t *p, struct wire_pkt *pkt)
+static void parse_ext(const uint8_t *p, struct wire_pkt *pkt)
 {
-	unsigned int i;
+	for (uint32_t rest = pkt->hdrs; rest != 0; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
 
-	for (i = 0; i < N_EXT_HDRS; i++) {
-		if (!(pkt->hdrs & ext_hdrs[i].hdr))
-			continue;
 		ext_hdrs[i].parse(p, pkt);
 		p += ext_hdrs[i].bytes;
 	}
@@ -505,6 +509,8 @@ static uint8_t *write_eth(uint8_t *out, const struct wire_l2l3 *net, const struc
 static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, const struct wire_pkt *pkt,
 	size_t l4_bytes)
 {
+	uint16_t sum;
+
 	ip[0] = 0x45;
 	ip[1] = pkt->tos;
 	put16(ip + 2, (uint32_t)(IP4_BYTES + l4_bytes));
@@ -515,7 +521,8 @@ static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, const struct
 	put16(ip + 10, 0);
 	memcpy(ip + 12, net->src.b + 12, 4);
 	memcpy(ip + 16, net->dst.b + 12, 4);
-	put16(ip + 10, ~ip4_sum(ip) & 0xffff);
+	sum = (uint16_t)~ip4_sum(ip);
+	memcpy(ip + 10, &sum, sizeof(sum));
 	return ip + IP4_BYTES;
 }
 
@@ -542,13 +549,11 @@ static void write_bth(uint8_t *bth, const struct wire_pkt *pkt)
 	bth[8] = (uint8_t)(pkt->ack_req << 7 | (pkt->resv7 & 0x7f));
 }
 
-static inline __attribute__((always_inline)) void write_ext(uint8_t *p, uint16_t hdrs, const struct wire_pkt *pkt)
+static void write_ext(uint8_t *p, uint16_t hdrs, const struct wire_pkt *pkt)
 {
-	unsigned int i;
+	for (uint32_t rest = hdrs; rest != 0; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
 
-	for (i = 0; i < N_EXT_HDRS; i++) {
-		if (!(hdrs & ext_hdrs[i].hdr))
-			continue;
 		ext_hdrs[i].write(p, pkt);
 		p += ext_hdrs[i].bytes;
 	}

@@ -66,15 +66,15 @@ enum wire_service {
 /* Extended headers, as a set. */
 enum wire_hdr {
 	WIRE_HDR_RDETH = 1 << 0,
-	WIRE_HDR_DETH = 1 << 1,
-	WIRE_HDR_FETH = 1 << 2,
-	WIRE_HDR_RETH = 1 << 3,
-	WIRE_HDR_ATOMICETH = 1 << 4,
-	WIRE_HDR_AETH = 1 << 5,
-	WIRE_HDR_ATOMICACKETH = 1 << 6,
-	WIRE_HDR_IMMDT = 1 << 7,
-	WIRE_HDR_IETH = 1 << 8,
-	WIRE_HDR_XRCETH = 1 << 9,
+	WIRE_HDR_XRCETH = 1 << 1,
+	WIRE_HDR_DETH = 1 << 2,
+	WIRE_HDR_FETH = 1 << 3,
+	WIRE_HDR_RETH = 1 << 4,
+	WIRE_HDR_ATOMICETH = 1 << 5,
+	WIRE_HDR_AETH = 1 << 6,
+	WIRE_HDR_ATOMICACKETH = 1 << 7,
+	WIRE_HDR_IMMDT = 1 << 8,
+	WIRE_HDR_IETH = 1 << 9,
 	WIRE_HDR_SACKETH = 1 << 10, /* ours: docs/wire.md */
 	WIRE_HDR_MERGETH = 1 << 11, /* ours too */
 };
