@@ -18,6 +18,8 @@
 #define CONFIG_MAX_EAL_ARGS 32
 #define CONFIG_MAX_WORKERS  VD_MAX_WORKERS
 #define CONFIG_MAX_PORTS    8
+#define CONFIG_VLANS        4096
+#define CONFIG_MAX_HOST_VLANS 64
 #define CONFIG_MAX_RX       16
 #define CONFIG_MAX_PEERS    VD_MAX_PEERS
 #define CONFIG_MAX_CHANNELS 8
@@ -159,6 +161,7 @@ struct config_gateway {
 	uint32_t n_host_ports;
 	char host_ports[CONFIG_MAX_PORTS][CONFIG_NAME_BYTES];
 	uint32_t host_mask;                /* the same, a bit each */
+	uint64_t host_vlans[CONFIG_VLANS / 64]; /* a bit each */
 	bool bridge;
 	uint32_t port, paths, base_rtt_us, silence_us, report_us, report_packets;
 	struct config_scheduler scheduler;

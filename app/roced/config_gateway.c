@@ -6,6 +6,39 @@
 #include "crypt_msg.h"
 #include "wire_addr.h"
 
+static bool has_vlan(const struct config_gateway *gateway, uint32_t vlan)
+{
+	return (gateway->host_vlans[vlan / 64] >> vlan % 64 & 1) != 0;
+}
+
+static uint32_t count_vlans(const struct config_gateway *gateway)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CONFIG_VLANS / 64; i++)
+		n += (uint32_t)__builtin_popcountll(gateway->host_vlans[i]);
+	return n;
+}
+
+static void check_host_vlans(struct config_reader *reader, const struct config_gateway *gateway)
+{
+	const struct config *config = config_of(reader);
+	const struct config_at at = {0};
+
+	if (count_vlans(gateway) > CONFIG_MAX_HOST_VLANS)
+		config_error(reader, &at, "gateway.host_vlans: has %u VLANs, must be %u at most", count_vlans(gateway),
+			CONFIG_MAX_HOST_VLANS);
+	for (uint32_t d = 0; d < config->n_devices; d++) {
+		const struct config_device *device = &config->devices[d];
+
+		if (strcmp(device->port, config->devices[gateway->device_index].port) == 0 && device->vlan != 0 &&
+			has_vlan(gateway, device->vlan))
+			config_error(reader, &at,
+				"gateway.host_vlans: %u is the VLAN of devices[%u], hosts need one of their own",
+				device->vlan, d);
+	}
+}
+
 static void check_host_ports(struct config_reader *reader, struct config_gateway *gateway)
 {
 	const struct config *config = config_of(reader);
@@ -14,6 +47,8 @@ static void check_host_ports(struct config_reader *reader, struct config_gateway
 	for (uint32_t i = 0; i < gateway->n_host_ports; i++) {
 		int port = config_find_port(config, gateway->host_ports[i]);
 
+		if (gateway->host_ports[i][0] == '\0')
+			continue; /* it could not be read */
 		if (port < 0) {
 			config_error(reader, &at, "gateway.host_ports[%u]: there is no port \"%s\"", i, gateway->host_ports[i]);
 			continue;
@@ -25,8 +60,10 @@ static void check_host_ports(struct config_reader *reader, struct config_gateway
 					i, gateway->host_ports[i], d);
 		}
 	}
-	if (gateway->n_host_ports == 0)
-		config_error(reader, &at, "gateway.host_ports: a gateway without hosts does nothing, name their ports");
+	/* What could not be read is not missing. */
+	if (gateway->n_host_ports == 0 && count_vlans(gateway) == 0 && reader->n_errors == 0)
+		config_error(reader, &at,
+			"gateway.host_ports: a gateway without hosts does nothing, name their ports, or host_vlans");
 }
 
 static bool is_host(const struct config_prefix *prefix)
@@ -54,6 +91,8 @@ static void check_remote(struct config_reader *reader, const struct config_gatew
 	const struct config_remote *remote = &gateway->remotes[r];
 	bool v4 = wire_addr_is_v4(&remote->address.addr), has = false;
 
+	if (remote->address.len == 0)
+		return; /* it could not be read */
 	if (!is_host(&remote->address))
 		config_error(reader, &remote->at, "gateway.remotes[%u].address: a network, must be the address of one host", r);
 	for (uint32_t i = 0; i < device->n_addrs; i++)
@@ -114,7 +153,7 @@ void config_check_gateway(struct config_reader *reader)
 	const struct config_at at = {0};
 
 	if (gateway->device[0] == '\0') {
-		if (gateway->n_host_ports != 0 || gateway->n_remotes != 0 || gateway->n_direct != 0)
+		if (gateway->n_host_ports != 0 || count_vlans(gateway) != 0 || gateway->n_remotes != 0 || gateway->n_direct != 0)
 			config_error(reader, &at, "gateway.device: missing, name the device whose addresses tunnels have");
 		return;
 	}
@@ -126,6 +165,7 @@ void config_check_gateway(struct config_reader *reader)
 		return;
 	}
 	check_host_ports(reader, gateway);
+	check_host_vlans(reader, gateway);
 	for (uint32_t r = 0; r < gateway->n_remotes; r++)
 		check_remote(reader, gateway, r);
 	check_direct(reader, gateway);

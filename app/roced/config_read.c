@@ -321,7 +321,7 @@ static void read_bits(struct config_reader *reader, const struct place *parent, 
 
 	if (!is_array(reader, place, key, setting))
 		return;
-	*bits = 0;
+	memset(bits, 0, key->bytes);
 	for (uint32_t i = 0; i < count; i++) {
 		struct config_key item = *key;
 		struct place child;
@@ -331,7 +331,7 @@ static void read_bits(struct config_reader *reader, const struct place *parent, 
 		item.type = CONFIG_UINT;
 		item.bytes = sizeof(bit);
 		read_uint(reader, &child, &item, config_setting_get_elem(setting, i), &bit);
-		*bits |= 1ull << bit;
+		bits[bit / 64] |= 1ull << bit % 64;
 	}
 }
 

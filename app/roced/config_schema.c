@@ -200,6 +200,8 @@ const struct config_key config_keys[] = {
 		"name of the device whose addresses tunnels have; its port is that of the fabric"},
 	{"gateway.host_ports", CONFIG_NAMES, L(config, gateway.host_ports, gateway.n_host_ports), 0, CONFIG_MAX_PORTS, "", "",
 		"names of the ports that hosts are behind"},
+	{"gateway.host_vlans", CONFIG_BITS, GATEWAY(host_vlans), 1, 4094, "", "",
+		"VLANs of the device's port that hosts are behind; 64 at most"},
 	{"gateway.bridge", CONFIG_BOOLEAN, GATEWAY(bridge), 0, 1, "true", "",
 		"pass on what is no RoCE for a far gateway, between all of these ports; false: it is dropped"},
 	{"gateway.port", CONFIG_UINT, GATEWAY(port), 1, 65472, "4794", "",

@@ -75,6 +75,14 @@ static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r
 	remote->sport = (uint16_t)(FIRST_SPORT + (roced->seed + r * 2654435761u) % (0x4000 - PATH_SCHED_MAX_EVS));
 }
 
+static void list_host_vlans(struct gateway *gateway)
+{
+	for (uint16_t vlan = 1; vlan < CONFIG_VLANS; vlan++) {
+		if ((gateway->config->host_vlans[vlan / 64] >> vlan % 64 & 1) != 0)
+			gateway->host_vlans[gateway->n_host_vlans++] = vlan;
+	}
+}
+
 int gateway_init(struct roced *roced)
 {
 	const struct config_gateway *config = &roced->config.gateway;
@@ -88,6 +96,7 @@ int gateway_init(struct roced *roced)
 	roced->gateway = gateway;
 	gateway->config = config;
 	gateway->fabric = &roced->ports[roced->config.devices[config->device_index].port_index];
+	list_host_vlans(gateway);
 	path_sched_config_default(&gateway->sched);
 	path_sched_config_base(&gateway->sched, config->base_rtt_us * NS_PER_US);
 	gateway->sched.n_evs = (uint8_t)config->paths;

@@ -48,6 +48,8 @@ struct gateway_watched {
 struct gateway {
 	const struct config_gateway *config;
 	struct port *fabric;
+	uint32_t n_host_vlans;
+	uint16_t host_vlans[CONFIG_MAX_HOST_VLANS]; /* of the fabric's port; config has them as bits */
 	struct path_sched_config sched;
 	struct gateway_hosts *hosts;
 	struct gateway_peers *peers;       /* NULL: hosts notify for themselves */
@@ -181,6 +183,24 @@ static inline bool gateway_is_host_port(const struct gateway *gateway, const str
 
 /* The device's first address of a family, but for its link-local one. NULL: it has none. */
 const struct port_addr *gateway_own_addr(const struct gateway *gateway, bool v4);
+
+/* The hosts' VLAN that the first n bytes of a frame at the fabric's port name; 0: the frame is the fabric's. */
+static inline uint16_t gateway_host_vlan(const struct gateway *gateway, const uint8_t *frame, size_t n)
+{
+	uint16_t vlan;
+
+	if (gateway->n_host_vlans == 0 || n < 18 || frame[12] != 0x81 || frame[13] != 0)
+		return 0;
+	vlan = (uint16_t)((frame[14] & 0xf) << 8 | frame[15]);
+	return (gateway->config->host_vlans[vlan / 64] >> vlan % 64 & 1) != 0 ? vlan : 0;
+}
+
+/* A frame that has come by a port is of hosts, one that leaves by it is for them: theirs is the port, or the VLAN. */
+static inline bool gateway_is_of_hosts(const struct gateway *gateway, const struct port *port, const uint8_t *frame, size_t n)
+{
+	return gateway_is_host_port(gateway, port) ||
+	       (port == gateway->fabric && gateway_host_vlan(gateway, frame, n) != 0);
+}
 
 /* ---- in the worker; those that send do it by worker_emit() ---- */
 

@@ -33,7 +33,7 @@ static enum gateway_verdict bridge(struct worker *worker)
 	return worker->gateway->shared->config->bridge ? GATEWAY_BRIDGE : drop(worker, BASE_DROP_NOT_ROCE);
 }
 
-/* ---- at a hosts' port ---- */
+/* ---- at a hosts' port, or of their VLAN at the fabric's ---- */
 
 /* Any frame with an address of its sender says where that host is. */
 static void learn(struct gateway_worker *gw, const struct port *port, const uint8_t *frame, size_t n)
@@ -168,7 +168,7 @@ enum gateway_verdict gateway_classify(struct worker *worker, struct rte_mbuf *m)
 
 	if (*roced_route(m) == ROUTE_LOOP)
 		return GATEWAY_NOT;
-	if (gateway_is_host_port(gateway, port))
+	if (gateway_is_of_hosts(gateway, port, frame, m->data_len))
 		return of_host(worker, port, m, frame);
 	if (port != gateway->fabric || m->data_len < ETH_BYTES)
 		return GATEWAY_NOT;

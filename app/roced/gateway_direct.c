@@ -62,7 +62,7 @@ static void pass(struct worker *worker, struct rte_mbuf *m, const struct wire_ad
 	struct wire_pkt *pkt = TP_PKT(m);
 	uint16_t sport;
 
-	if (!gateway_is_host_port(gw->shared, worker->roced->port_by_id[m->port])) {
+	if (!gateway_is_of_hosts(gw->shared, worker->roced->port_by_id[m->port], frame, m->data_len)) {
 		gateway_pairs_hear(gw->pairs, src, dst, pkt, worker->now_ns);
 		return;
 	}

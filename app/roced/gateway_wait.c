@@ -11,11 +11,11 @@
 #define ASK_NS   500000u   /* between any two questions */
 #define RETRY_NS 1000000u
 
-/* As one does who has no address: RFC 5227, 2.1.1, and RFC 4862, 5.4.2. */
-static void ask_at(struct worker *worker, const struct port *port, const struct wire_addr *dst)
+/* As one does who has no address: RFC 5227, 2.1.1, and RFC 4862, 5.4.2. vlan 0: untagged. */
+static void ask_at(struct worker *worker, const struct port *port, uint16_t vlan, const struct wire_addr *dst)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(worker->roced->tx_pool);
-	struct wire_nd_from from = {0};
+	struct wire_nd_from from = {.has_vlan = vlan != 0, .vlan_tci = vlan};
 
 	if (m == NULL)
 		return;
@@ -38,8 +38,10 @@ static void ask_for(struct worker *worker, struct gateway_waiting *waiting, cons
 	gw->counters.asked++;
 	for (uint32_t p = 0; p < worker->roced->n_ports; p++) {
 		if (gateway_is_host_port(gw->shared, &worker->roced->ports[p]))
-			ask_at(worker, &worker->roced->ports[p], dst);
+			ask_at(worker, &worker->roced->ports[p], 0, dst);
 	}
+	for (uint32_t i = 0; i < gw->shared->n_host_vlans; i++)
+		ask_at(worker, gw->shared->fabric, gw->shared->host_vlans[i], dst);
 }
 
 /* True: it waits no longer. */

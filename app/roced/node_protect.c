@@ -17,7 +17,7 @@ static bool is_protected_kind(const struct worker *worker, const struct rte_mbuf
 
 	if (gateway == NULL)
 		return port == WIRE_ROCE_PORT;
-	if (gateway_is_host_port(gateway, worker->roced->port_by_id[m->port]))
+	if (gateway_is_of_hosts(gateway, worker->roced->port_by_id[m->port], rte_pktmbuf_mtod(m, const uint8_t *), m->data_len))
 		return false;
 	return port == WIRE_ROCE_PORT || port - gateway->config->port < GATEWAY_LANES;
 }

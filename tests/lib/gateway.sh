@@ -65,11 +65,13 @@ host_port() {
 }
 
 # gateway_start GA|GB GATEWAY-KEYS [GROUPS]: with the hosts' ports in GATEWAY_HOSTS; HOST_MTU and FABRIC_MTU are those of the wires, GATEWAY_WORKERS the
-# list of workers and GATEWAY_QUEUES their number, GATEWAY_PATHS that of paths; GATEWAY_V6: tunnels over IPv6
+# list of workers and GATEWAY_QUEUES their number, GATEWAY_PATHS that of paths; GATEWAY_V6: tunnels over IPv6; GATEWAY_REMOTES:
+# instead of the list with the other one
 gateway_start() {
 	local own="$GA4/24" own6="$GA6/64" far=$GB4 net="\"$B4/32\", \"$B6/128\", \"$K4B/32\", \"$K6B/128\"" h names= ports= i=0
 	[ "$1" = GA ] || { own="$GB4/24" own6="$GB6/64" far=$GA4 net="\"$A4/32\", \"$A6/128\", \"$K4A/32\", \"$K6A/128\""; }
 	[ -z "${GATEWAY_V6:-}" ] || { [ "$1" = GA ] && far=$GB6 || far=$GA6; }
+	local remotes="( { address = \"$far\"; networks = [ $net ]; } )"
 	for h in ${GATEWAY_HOSTS:-host}; do
 		names="$names${names:+, }\"$h\""
 		i=$((i + 1))
@@ -77,7 +79,7 @@ gateway_start() {
 	done
 	MORE_PORTS="$ports" CONTROL_KEYS='telemetry = true;' \
 		MORE="gateway = { device = \"roced0\"; host_ports = [ $names ]; paths = ${GATEWAY_PATHS:-16}; $2
-			remotes = ( { address = \"$far\"; networks = [ $net ]; } ); }; ${3:-}" \
+			remotes = ${GATEWAY_REMOTES:-$remotes}; }; ${3:-}" \
 		WORKERS="${GATEWAY_WORKERS:-"{ lcore = 1; cpus = \"0-1\"; }"}" roced_start "$1" "net_af_packet0,iface=fab,blocksz=65536,framesz=8192,framecnt=2048,qpairs=${GATEWAY_QUEUES:-1}" 1024 "${FABRIC_MTU:-4400}" "$own" "$own6"
 }
 

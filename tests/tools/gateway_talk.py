@@ -5,7 +5,8 @@
 usage: gateway_talk.py send INTERFACE SRC DST [KEY=VALUE...]     requests of a reliable connection
        gateway_talk.py hear INTERFACE SECONDS [TO=FROM...]       prints the RoCE packets that arrive, a line each
 
-Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2), becn (0), bytes (64: of payload), vlan (0: untagged).
+Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2), becn (0),
+bytes (64: of payload), vlan (0: untagged), dmac.
 hear answers a request for queue pair TO with an acknowledgement for queue pair FROM of the requester. What it prints: traffic class, opcode,
 queue pair, PSN, the byte with FECN and BECN in hex, "ok" or "bad" for the ICRC, source, and what is behind the BTH in hex.
 Needs the right to open packet sockets.
@@ -22,6 +23,7 @@ from hostile_net import icrc
 WRITE, ACK, ECT0 = 0x0a, 0x11, 2
 RC_RESPONSES = range(0x0d, 0x13)
 PACKET_AUXDATA = 8
+AUXDATA_BYTES = 64
 SO_RCVBUFFORCE = 33
 
 
@@ -39,7 +41,7 @@ def send(interface, src, dst, keys):
         opcode = get("opcode", WRITE)
         reth = bytes(12) + struct.pack("!I", get("bytes", 64)) if opcode == WRITE else b""
         packet = roce(src, dst, opcode, get("qp", 0x11), get("psn", 0) + i, reth + bytes(get("bytes", 64)), get("tos", ECT0), get("becn", 0))
-        sock.send(frame(packet, smac, "02:00:00:00:00:99", get("vlan", 0)))
+        sock.send(frame(packet, smac, keys.get("dmac", "02:00:00:00:00:99"), get("vlan", 0)))
         time.sleep(0.002)
 
 
@@ -62,24 +64,29 @@ def acknowledge(sock, data, tag, ip, l4, peers):
 
 
 def tag_of(aux):
-    """The kernel takes VLAN tags off and tells of them beside the frame (struct tpacket_auxdata)."""
+    """The kernel takes VLAN tags off and tells of them beside the frame (struct tpacket_auxdata); None: there was none."""
     for level, kind, data in aux:
         if level == 263 and kind == PACKET_AUXDATA:
             status, _, _, _, _, tci, _ = struct.unpack("IIIHHHH", data[:20])
-            return tci if status & 0x10 else 0
-    return 0
+            return tci if status & 0x10 else None
+    return None
 
 
-def hear(interface, seconds, peers):
+def listen_on(interface):
     sock = open_on(interface)
     sock.setsockopt(263, PACKET_AUXDATA, 1)
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)  # what comes all at once
+    return sock
+
+
+def hear(interface, seconds, peers):
+    sock = listen_on(interface)
     sock.settimeout(0.2)
     print("listening", file=sys.stderr, flush=True)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            data, aux, _, addr = sock.recvmsg(65536, 256)
+            data, aux, _, addr = sock.recvmsg(65536, AUXDATA_BYTES)
         except socket.timeout:
             continue
         ip = data[14:]
@@ -90,7 +97,7 @@ def hear(interface, seconds, peers):
             continue
         ip = ip[:l4 + struct.unpack_from("!H", ip, l4 + 4)[0]]
         show(ip, l4)
-        acknowledge(sock, data, tag_of(aux), ip, l4, peers)
+        acknowledge(sock, data, tag_of(aux) or 0, ip, l4, peers)
 
 
 def main():

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "load.h"
 #include "net_driver.h"
 
 #define EAL     "eal = { args = []; };\n"
@@ -27,27 +28,7 @@
 	EAL WORKERS "ports = ( { name = \"p0\"; device = \"net_tap0\"; }, { name = \"p1\"; device = \"net_tap1\"; } );\n" \
 	"devices = ( { name = \"d0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ];\n" \
 	"planes = (\n{ " plane " } ); } );\n"
-/* A gateway whose hosts are at a second port. */
-#define GATEWAY(more) \
-	EAL WORKERS "ports = ( { name = \"p0\"; device = \"net_tap0\"; }, { name = \"p1\"; device = \"net_tap1\"; } );\n" DEVICES \
-	"gateway = { device = \"d0\"; host_ports = [ \"p1\" ]; " more " };\n"
 #define DEVICE(more) "devices = ( { name = \"d0\"; port = \"p0\"; " more " } );\n"
-
-static char *load(const char *text, struct config *config, unsigned *n)
-{
-	char path[] = "/tmp/roced-config-XXXXXX", *out = NULL;
-	size_t bytes;
-	FILE *err = open_memstream(&out, &bytes);
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0 && err != NULL);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	*n = config_load(path, config, err);
-	fclose(err);
-	unlink(path);
-	return out;
-}
 
 struct bad {
 	const char *text;
@@ -315,16 +296,6 @@ static const struct bad bad_cases[] = {
 		"has 1 queue pairs, but the workers need 2: give qpairs=2", 1},
 	{EAL "workers = ( { lcore = 1; }, { lcore = 2; rx = ( { port = \"p0\"; } ); } );\n" PORTS DEVICES, 2,
 		"queue 0 of port \"p0\" is polled twice", 2},
-	/* networks without a far gateway */
-	{GATEWAY("direct = [ \"10.1.0.0/16\", \"fd01::/64\", \"10.1.2.0/24\" ];"), 0,
-		"gateway.direct[2]: overlaps with direct[0], give one of the two", 1},
-	{GATEWAY("direct = [ \"10.1.0.0/16\" ]; remotes = ( { address = \"10.9.0.2\"; networks = [ \"10.2.0.0/16\", \"10.1.7.0/24\" ]; } );"), 0,
-		"gateway.direct[0]: overlaps with remotes[0].networks[1], a host is behind a far gateway or not", 1},
-	{GATEWAY("direct = [ \"10.1.7.0/24\" ]; remotes = ( { address = \"10.9.0.2\"; networks = [ \"10.0.0.0/8\" ]; } );"), 0,
-		"gateway.direct[0]: overlaps with remotes[0].networks[0]", 1},
-	{GATEWAY("direct = [ \"10.1.0.0/16\" ]; bridge = false;"), 0, "so gateway.bridge must be true", 1},
-	{GATEWAY("direct = [ \"10.1.0.0/16\" ]; max_pairs = 0;"), 5, "gateway.max_pairs", 1},
-	{EAL WORKERS PORTS DEVICES "gateway = { direct = [ \"10.1.0.0/16\" ]; };\n", 0, "gateway.device: missing", 1},
 };
 
 static void test_bad_files(void **state)
@@ -523,21 +494,6 @@ static void test_examples(void **state)
 	assert_true(n_files >= 9);
 }
 
-static void test_direct_networks(void **state)
-{
-	static struct config config;
-	unsigned n;
-
-	(void)state;
-	free(load(GATEWAY("direct = [ \"10.1.0.0/16\", \"fd01::/64\" ]; flowlet_us = 300;"
-		"remotes = ( { address = \"10.0.0.9\"; networks = [ \"10.2.0.0/16\", \"fd02::/64\" ]; } );"), &config, &n));
-	assert_int_equal(n, 0);
-	assert_int_equal(config.gateway.n_direct, 2);
-	assert_int_equal(config.gateway.direct[1].len, 64);
-	assert_int_equal(config.gateway.flowlet_us, 300);
-	assert_int_equal(config.gateway.max_pairs, 1024);
-}
-
 static void test_driver_texts(void **state)
 {
 	char value[16];
@@ -569,7 +525,6 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_examples),
-		cmocka_unit_test(test_direct_networks),
 		cmocka_unit_test(test_driver_texts),
 	};
 
