@@ -141,6 +141,19 @@ static void check_direct(struct config_reader *reader, const struct config_gatew
 		config_error(reader, &at, "gateway.direct: goes over the bridge, so gateway.bridge must be true");
 }
 
+/* Hosts' frames have the link addresses of others, and so have those that a bridge passes on. */
+static void take_all_frames(struct config *config, const struct config_gateway *gateway)
+{
+	int fabric = config_find_port(config, config->devices[gateway->device_index].port);
+
+	for (uint32_t p = 0; p < config->n_ports; p++) {
+		if ((gateway->host_mask >> p & 1) != 0)
+			config->ports[p].promiscuous = true;
+	}
+	if (fabric >= 0 && (gateway->bridge || count_vlans(gateway) != 0))
+		config->ports[fabric].promiscuous = true;
+}
+
 static bool ranges_meet(uint32_t a, uint32_t b)
 {
 	return a - b < CRYPT_MSG_LANES || b - a < CRYPT_MSG_LANES;
@@ -169,6 +182,7 @@ void config_check_gateway(struct config_reader *reader)
 	for (uint32_t r = 0; r < gateway->n_remotes; r++)
 		check_remote(reader, gateway, r);
 	check_direct(reader, gateway);
+	take_all_frames(config, gateway);
 	if (ranges_meet(gateway->port, config->protection.port) || config->protection.control_port - gateway->port < CRYPT_MSG_LANES ||
 		WIRE_ROCE_PORT - gateway->port < CRYPT_MSG_LANES)
 		config_error(reader, &at, "gateway.port: one of the %u ports from %u on is RoCE's, or of the group protection",

@@ -243,6 +243,33 @@ static void test_direct(void **state)
 	free(out);
 }
 
+/* Ports with hosts receive what is for others, and so does the fabric's where it is bridged or has hosts. */
+static void test_promiscuous(void **state)
+{
+	static const struct {
+		const char *text;
+		bool host, fabric;
+	} cases[] = {
+		{HEAD, false, false},
+		{WITH(""), true, true},
+		{WITH("bridge = false;"), true, false},
+		{WITH("bridge = false; host_vlans = [ 100 ];"), true, true},
+		{HEAD "gateway = { device = \"d\"; bridge = false; host_vlans = [ 100 ]; };\n", false, true},
+	};
+	static struct config config;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned n;
+		char *out = load(cases[i].text, &config, &n);
+
+		assert_string_equal(out, "");
+		assert_int_equal(config.ports[0].promiscuous, cases[i].host);
+		assert_int_equal(config.ports[1].promiscuous, cases[i].fabric);
+		free(out);
+	}
+}
+
 /* Without the group there is none. */
 static void test_none(void **state)
 {
@@ -264,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_direct),
+		cmocka_unit_test(test_promiscuous),
 		cmocka_unit_test(test_none),
 	};
 
