@@ -1,456 +1,310 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the transport costs, without a network: two endpoints back to back in one thread, packets in
- * plain memory. Next to it, in turns in the same run, what no implementation gets below: one memcpy
- * and one CRC-32 of the same bytes. Each round prints nothing; the medians over all rounds come at
- * the end, one "name value unit" a line, for tools/bench to read.
+ * plain memory. Next to it, in turns in the same run, what no implementation that copies and then checks gets
+ * below: a memcpy and a CRC-32 of the same bytes at either end. Nothing is printed before the end, then one "name value
+ * unit" a line, for tools/bench to read.
  *
  * The requester's cycles are tp_tx() and the receipt of acknowledgements, the responder's are
- * parsing, ICRC check, the delivery and the making of acknowledgements.
+ * parsing, ICRC check, the delivery and the making of acknowledgements. Bursts are timed one by one, and figures are
+ * lower deciles of all of them: a shared machine takes the thread away and its caches and half of its core too, for less
+ * than nine bursts in ten. Cycles are those of the time stamp counter, and core_cycles those of the core's own clock.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <stdint.h>
+#include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 #include <isa-l/crc.h>
 
-#include "tp.h"
-#include "wire_icrc.h"
+#include "bench_clock.h"
+#include "bench_world.h"
 
-#define HEADROOM    128
-#define BUF_BYTES   (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
-#define N_BUFS      512
-#define BURST       32
-#define DEPTH       128        /* work requests in flight */
-#define SIGNAL_EACH 32         /* every n-th work request asks for a completion */
-#define REGION      (1u << 20) /* stays in the cache of a core or near it, like a busy buffer */
-#define IOVA        0x10000
-#define PD          1
 #define STEP_NS     2000 /* the clock of the transport goes on by this much a burst */
 #define MAX_ROUNDS  64
 #define AWAY_NS     14000 /* about the burst of a queue pair at 10 Gb/s */
+#define STUCK_NS    20e9
+#define WARM_UP     (DEPTH + 512)
+#define IDLE        1000u /* queue pairs, regions */
+#define QUIET       10    /* one in so many bursts was not disturbed by whatever else the machine does */
 
-struct world;
+enum { REQUESTER, RESPONDER, BASE, N_SAMPLES };
 
-struct end {
-	struct world *world;
-	struct tp *tp;
-	struct tp_qp *qp;
-	uint32_t qpn, key;
-	uint8_t *mem;
-	struct rte_mbuf *out[N_BUFS];
-	uint32_t n_out;
-	uint64_t fetched, retired, completed, failed;
-};
-
-struct world {
-	struct end end[2];
-	uint32_t msg_bytes;
-	bool by_syscall; /* client memory by /proc/self/mem, as the daemon reaches it */
-	uint32_t ext;    /* set of enum tp_ext_flag that both ends agree to */
-	uint64_t now_ns;
-	int mem_fd;
-	struct rte_mbuf *free[N_BUFS];
-	uint32_t n_free;
-};
-
-struct round {
-	double requester, responder, base; /* cycles a message */
-	double per_second;                 /* messages, both ends on this one core */
+/* Of each burst, in cycles a message. */
+struct samples {
+	double *of[N_SAMPLES];
+	size_t n[N_SAMPLES];
 };
 
 struct options {
 	uint32_t messages, rounds;
+	double core_per_tsc;
 };
 
-__attribute__((noreturn)) static void die(const char *what)
+static struct samples samples_make(const struct options *o)
 {
-	fprintf(stderr, "bench_tp: %s\n", what);
-	exit(1);
-}
+	struct samples s = {0};
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-/* ---- what the transport asks of its environment ---- */
-
-static struct rte_mbuf *op_alloc(void *env)
-{
-	struct world *w = ((struct end *)env)->world;
-	struct rte_mbuf *m;
-
-	if (w->n_free == 0)
-		return NULL;
-	m = w->free[--w->n_free];
-	m->data_off = HEADROOM;
-	m->data_len = 0;
-	m->pkt_len = 0;
-	return m;
-}
-
-static void op_emit(void *env, const struct tp_av *av, struct rte_mbuf *m)
-{
-	struct end *e = env;
-
-	(void)av;
-	e->out[e->n_out++] = m;
-}
-
-static int op_read(void *env, void *as, uint64_t va, void *dst, size_t bytes)
-{
-	struct world *w = ((struct end *)env)->world;
-
-	(void)as;
-	return pread(w->mem_fd, dst, bytes, (off_t)va) == (ssize_t)bytes ? 0 : -EFAULT;
-}
-
-static int op_write(void *env, void *as, uint64_t va, const void *src, size_t bytes)
-{
-	struct world *w = ((struct end *)env)->world;
-
-	(void)as;
-	return pwrite(w->mem_fd, src, bytes, (off_t)va) == (ssize_t)bytes ? 0 : -EFAULT;
-}
-
-/* The work requests of a program that keeps DEPTH WRITEs in flight, through its region in steps. */
-static int op_send_fetch(void *env, void *cookie, struct tp_send_wqe *slot, uint32_t slot_bytes)
-{
-	struct end *e = cookie;
-	struct world *w = e->world;
-	struct tp_sge *sge = (struct tp_sge *)(slot + 1);
-	uint64_t at;
-
-	(void)env;
-	(void)slot_bytes;
-	if (e->fetched - e->retired >= DEPTH)
-		return 0;
-	at = e->fetched * w->msg_bytes % REGION;
-	memset(slot, 0, sizeof(*slot));
-	slot->wr_id = e->fetched++;
-	slot->opcode = TP_WR_WRITE;
-	slot->flags = e->fetched % SIGNAL_EACH == 0 ? TP_SEND_SIGNALED : 0;
-	slot->remote_addr = IOVA + at;
-	slot->rkey = w->end[1].key;
-	if (w->msg_bytes <= 64) {
-		slot->flags |= TP_SEND_INLINE;
-		slot->inline_bytes = w->msg_bytes;
-		memcpy(sge, e->mem + at, w->msg_bytes);
-		return 1;
+	for (uint32_t i = 0; i < N_SAMPLES; i++) {
+		s.of[i] = malloc(((size_t)o->messages / 8 + 2) * o->rounds * sizeof(double));
+		if (s.of[i] == NULL)
+			bench_die("no memory");
 	}
-	slot->num_sge = 1;
-	*sge = (struct tp_sge){.addr = IOVA + at, .bytes = w->msg_bytes, .lkey = e->key};
-	return 1;
+	return s;
 }
 
-static int op_recv_fetch(void *env, void *cookie, struct tp_recv_wqe *slot, uint32_t slot_bytes)
+static void samples_free(struct samples *s)
 {
-	(void)env;
-	(void)cookie;
-	(void)slot;
-	(void)slot_bytes;
-	return 0;
+	for (uint32_t i = 0; i < N_SAMPLES; i++)
+		free(s->of[i]);
 }
 
-static void op_retire(void *env, void *cookie, uint32_t count)
+static void note(struct samples *s, uint32_t which, uint64_t cycles, uint64_t messages)
 {
-	(void)env;
-	((struct end *)cookie)->retired += count;
+	if (s != NULL)
+		s->of[which][s->n[which]++] = (double)cycles / (double)messages;
 }
 
-static int op_complete(void *env, void *cq_cookie, const struct tp_cqe *cqe)
+static double quiet(struct samples *s, uint32_t which)
 {
-	struct end *e = cq_cookie;
-
-	(void)env;
-	e->completed++;
-	if (cqe->status != TP_WC_SUCCESS)
-		e->failed++;
-	return 0;
+	qsort(s->of[which], s->n[which], sizeof(double), compare_doubles);
+	return s->n[which] != 0 ? s->of[which][s->n[which] / QUIET] : 0;
 }
 
-static void op_event(void *env, void *cookie, enum tp_event event)
-{
-	(void)env;
-	(void)cookie;
-	(void)event;
-}
+/* ---- one queue pair ---- */
 
-static const struct tp_ops ops = {
-	.pkt_alloc = op_alloc,
-	.pkt_emit = op_emit,
-	.mem_read = op_read,
-	.mem_write = op_write,
-	.send_fetch = op_send_fetch,
-	.recv_fetch = op_recv_fetch,
-	.send_retire = op_retire,
-	.complete = op_complete,
-	.event = op_event,
-};
-
-/* ---- set-up ---- */
-
-static void *take(size_t bytes)
-{
-	void *p = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-
-	if (p == NULL)
-		die("no memory");
-	memset(p, 0x5a, bytes);
-	return p;
-}
-
-static void make_bufs(struct world *w)
-{
-	for (uint32_t i = 0; i < N_BUFS; i++) {
-		struct rte_mbuf *m = take(sizeof(*m) + sizeof(struct wire_pkt));
-
-		memset(m, 0, sizeof(*m) + sizeof(struct wire_pkt));
-		m->priv_size = sizeof(struct wire_pkt);
-		m->buf_addr = take(BUF_BYTES);
-		m->buf_len = BUF_BYTES;
-		w->free[w->n_free++] = m;
-	}
-}
-
-static void make_end(struct world *w, uint32_t i, uint32_t burst_ns)
-{
-	struct end *e = &w->end[i];
-	struct tp_config config = {
-		.max_qps = 4, .max_mrs = 4, .qpn_base = 0x100 << i, .burst_ns = burst_ns, .seed = 1 + i};
-	struct tp_mr_attr mr = {.pd = PD,
-		.access = TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE,
-		.iova = IOVA,
-		.bytes = REGION,
-		.as = w};
-	struct tp_qp_init init = {.type = TP_QPT_RC,
-		.pd = PD,
-		.sq_depth = DEPTH,
-		.rq_depth = 16,
-		.max_send_sge = 1,
-		.max_recv_sge = 1,
-		.max_inline_bytes = 64,
-		.ext = w->ext,
-		.send_cq = e,
-		.recv_cq = e,
-		.cookie = e};
-
-	e->world = w;
-	e->mem = take(REGION);
-	for (uint32_t at = 0; at < REGION; at++) /* other bytes on either end */
-		e->mem[at] = (uint8_t)((at * 2654435761u) >> 11) ^ (uint8_t)(0xff * i);
-	mr.addr = (uintptr_t)e->mem;
-	mr.direct = w->by_syscall ? NULL : e->mem;
-	e->tp = tp_create(&config, &ops, e, w->now_ns);
-	if (e->tp == NULL || tp_mr_create(e->tp, &mr, &e->key) != 0 ||
-		tp_qp_create(e->tp, &init, &e->qp, &e->qpn) != 0)
-		die("cannot make an endpoint");
-}
-
-static void address(struct wire_addr *a, uint32_t i)
-{
-	const uint8_t v4[16] = {
-		[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = (uint8_t)(i + 1)};
-
-	memcpy(a->b, v4, sizeof(v4));
-}
-
-static void connect_end(struct world *w, uint32_t i)
-{
-	static const struct {
-		enum tp_qp_state state;
-		uint32_t mask;
-	} steps[] = {{TP_QPS_INIT, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
-		{TP_QPS_RTR, TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN |
-				     TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER},
-		{TP_QPS_RTS, TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
-				     TP_QP_MAX_QP_RD_ATOMIC}};
-	struct tp_qp_attr attr = {.access = TP_ACCESS_REMOTE_WRITE,
-		.mtu_bytes = 4096,
-		.dest_qpn = w->end[!i].qpn,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr_timer = 12,
-		.max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1,
-		.port = 1,
-		.ext = w->ext,
-		.merge = {.max_bytes = (w->ext & TP_EXT_MERGE) != 0 ? 256 : 0},
-		.av = {.l3_version = 4, .ttl = 64, .udp_sport = 0xc000}};
-
-	address(&attr.av.net.src, i);
-	address(&attr.av.net.dst, !i);
-	for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
-		uint32_t mask = steps[s].mask | TP_QP_STATE;
-
-		attr.state = steps[s].state;
-		if (attr.state == TP_QPS_RTR && w->ext != 0)
-			mask |= TP_QP_EXT;
-		if (tp_qp_modify(w->end[i].tp, w->end[i].qp, &attr, mask, w->now_ns) != 0)
-			die("cannot connect the queue pairs");
-	}
-}
-
-static struct world *make_world(uint32_t msg_bytes, bool by_syscall, uint32_t ext, uint32_t burst_ns)
-{
-	struct world *w = calloc(1, sizeof(*w));
-
-	if (w == NULL)
-		die("no memory");
-	w->msg_bytes = msg_bytes;
-	w->by_syscall = by_syscall;
-	w->ext = ext;
-	w->now_ns = 1000000;
-	w->mem_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	if (w->mem_fd < 0)
-		die("cannot open /proc/self/mem");
-	make_bufs(w);
-	make_end(w, 0, burst_ns);
-	make_end(w, 1, burst_ns);
-	connect_end(w, 0);
-	connect_end(w, 1);
-	return w;
-}
-
-static void free_world(struct world *w)
-{
-	for (int i = 0; i < 2; i++) {
-		tp_destroy(w->end[i].tp);
-		free(w->end[i].mem);
-	}
-	while (w->n_free > 0) {
-		struct rte_mbuf *m = w->free[--w->n_free];
-
-		free(m->buf_addr);
-		free(m);
-	}
-	close(w->mem_fd);
-	free(w);
-}
-
-/* ---- measuring ---- */
-
-/* Hands all that one end has sent to the other, as a worker does: parse, check the ICRC, deliver.
- */
-static void deliver(struct world *w, struct end *from, struct end *to)
-{
-	uint32_t n = from->n_out;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = from->out[i];
-		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-
-		if (wire_parse(frame, m->data_len, TP_PKT(m)) != BASE_DROP_NONE ||
-			!wire_icrc_ok(frame, TP_PKT(m)))
-			die("a frame is not well-formed");
-	}
-	from->n_out = 0;
-	for (uint32_t i = 0; i < n; i += BURST)
-		tp_rx(to->tp, from->out + i, n - i < BURST ? n - i : BURST, w->now_ns);
-	/* tp_rx of `to` emits into its own list, so the buffers may go back now */
-	memcpy(w->free + w->n_free, from->out, n * sizeof(from->out[0]));
-	w->n_free += n;
-}
-
-static void measure_tp(struct world *w, uint32_t messages, struct round *r)
+static void measure_tp(struct world *w, uint32_t messages, struct samples *s)
 {
 	struct end *a = &w->end[0], *b = &w->end[1];
-	uint64_t requester = 0, responder = 0, target = a->retired + messages, first = a->retired;
-	uint64_t t0, t1, t2, t3, began_ns = clock_ns();
+	uint64_t target = a->retired + messages, before;
+	uint64_t t0, t1, t2, t3;
+	double began_ns = now_ns();
 
 	while (a->retired < target) {
+		before = a->retired;
+		a->flow->posted = a->flow->retired + w->config.depth;
 		t0 = __rdtsc();
-		tp_qp_kick(a->tp, a->qp);
+		tp_qp_kick(a->tp, a->flow->qp);
 		tp_tx(a->tp, BURST, w->now_ns);
 		t1 = __rdtsc();
-		deliver(w, a, b);
+		world_deliver(w, a, b);
 		t2 = __rdtsc();
-		deliver(w, b, a);
+		world_deliver(w, b, a);
 		t3 = __rdtsc();
-		requester += (t1 - t0) + (t3 - t2);
-		responder += t2 - t1;
 		w->now_ns += STEP_NS;
-		if (clock_ns() - began_ns > 20000000000u)
-			die("no progress");
+		if (a->retired != before) {
+			note(s, REQUESTER, (t1 - t0) + (t3 - t2), a->retired - before);
+			note(s, RESPONDER, t2 - t1, a->retired - before);
+		} else if (now_ns() - began_ns > STUCK_NS) {
+			bench_die("no progress");
+		}
 	}
-	r->per_second = (double)(a->retired - first) * 1e9 / (double)(clock_ns() - began_ns);
-	r->requester = (double)requester / (double)(a->retired - first);
-	r->responder = (double)responder / (double)(a->retired - first);
 }
 
-/* One copy and one CRC of the bytes of a message, through the same buffers and region. */
-static void measure_base(struct world *w, uint32_t messages, struct round *r)
+/* A copy and a CRC of the bytes of a message at either end, between the same regions by way of packet buffers. */
+static void measure_base(struct world *w, uint32_t messages, struct samples *s)
 {
+	const uint32_t bytes = w->config.msg_bytes;
 	volatile uint32_t sink;
 	uint32_t crc = 0;
-	uint64_t t0 = __rdtsc();
 
-	for (uint32_t i = 0; i < messages; i++) {
-		uint8_t *to = (uint8_t *)w->free[i % N_BUFS]->buf_addr + HEADROOM;
+	for (uint32_t done = 0; done < messages; done += BURST) {
+		uint64_t t0 = __rdtsc();
 
-		memcpy(to, w->end[0].mem + (uint64_t)i * w->msg_bytes % REGION, w->msg_bytes);
-		crc = crc32_gzip_refl(crc, to, w->msg_bytes);
+		for (uint32_t i = 0; i < BURST; i++) {
+			uint8_t *to = (uint8_t *)w->free[i]->buf_addr + HEADROOM;
+
+			memcpy(to, w->end[0].mem + (uint64_t)(done + i) * bytes % REGION, bytes);
+			crc = crc32_gzip_refl(crc, to, bytes);
+		}
+		for (uint32_t i = 0; i < BURST; i++) {
+			const uint8_t *from = (const uint8_t *)w->free[i]->buf_addr + HEADROOM;
+
+			crc = crc32_gzip_refl(crc, from, bytes);
+			memcpy(w->end[1].mem + (uint64_t)(done + i) * bytes % REGION, from, bytes);
+		}
+		note(s, BASE, __rdtsc() - t0, 2 * BURST);
 	}
-	r->base = (double)(__rdtsc() - t0) / messages;
 	sink = crc;
 	(void)sink;
 }
 
-static int compare(const void *a, const void *b)
+static void check_world(const struct world *w)
 {
-	const double *x = a, *y = b;
+	const struct end *a = &w->end[0], *b = &w->end[1];
 
-	return (*x > *y) - (*x < *y);
+	if (a->failed != 0 || tp_counters(a->tp)->retransmits != 0)
+		bench_die("a message failed or was sent again");
+	if (a->retired >= REGION / w->config.msg_bytes && memcmp(a->mem, b->mem, REGION) != 0)
+		bench_die("the data is wrong");
 }
 
-static double median(const struct round *r, uint32_t n, size_t offset)
+static double tsc_hz(void)
 {
-	double v[MAX_ROUNDS];
+	double began_ns = now_ns();
+	uint64_t t0 = __rdtsc();
 
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(&v[i], (const char *)&r[i] + offset, sizeof(v[i]));
-	qsort(v, n, sizeof(v[0]), compare);
-	return v[n / 2];
+	while (now_ns() - began_ns < 20e6)
+		;
+	return (double)(__rdtsc() - t0) * 1e9 / (now_ns() - began_ns);
 }
 
-static void run(const struct options *o, const char *name, uint32_t msg_bytes, bool by_syscall, uint32_t ext)
+static void run(const struct options *o, const char *name, const struct world_config *config)
 {
-	struct world *w = make_world(msg_bytes, by_syscall, ext, 0);
-	struct round rounds[MAX_ROUNDS];
+	struct world *w = world_make(config);
+	struct samples s = samples_make(o);
 	double requester, responder, base;
 
-	measure_tp(w, o->messages / 10 + DEPTH, &rounds[0]); /* warm up */
+	measure_tp(w, o->messages / 10 + WARM_UP, NULL);
 	for (uint32_t i = 0; i < o->rounds; i++) {
-		measure_tp(w, o->messages, &rounds[i]);
-		measure_base(w, o->messages, &rounds[i]);
+		measure_tp(w, o->messages, &s);
+		measure_base(w, o->messages, &s);
 	}
-	if (w->end[0].failed != 0 || tp_counters(w->end[0].tp)->retransmits != 0)
-		die("a message failed or was sent again");
-	if (w->end[0].retired >= REGION / msg_bytes &&
-		memcmp(w->end[0].mem, w->end[1].mem, REGION) != 0)
-		die("the data is wrong");
-	requester = median(rounds, o->rounds, offsetof(struct round, requester));
-	responder = median(rounds, o->rounds, offsetof(struct round, responder));
-	base = median(rounds, o->rounds, offsetof(struct round, base));
+	check_world(w);
+	requester = quiet(&s, REQUESTER);
+	responder = quiet(&s, RESPONDER);
+	base = quiet(&s, BASE);
 	printf("%s_requester_cycles %.1f cycles\n", name, requester);
 	printf("%s_responder_cycles %.1f cycles\n", name, responder);
 	printf("%s_memcpy_crc_cycles %.1f cycles\n", name, base);
-	printf("%s_messages_per_second %.0f 1/s\n", name,
-		median(rounds, o->rounds, offsetof(struct round, per_second)));
-	free_world(w);
+	printf("%s_messages_per_second %.0f 1/s\n", name, tsc_hz() / (requester + responder));
+	printf("%s_both_ends %.0f core_cycles\n", name, (requester + responder) * o->core_per_tsc);
+	printf("%s_bound %.0f core_cycles\n", name, 2 * base * o->core_per_tsc);
+	printf("%s_beyond_300_per_bound %.2f x\n", name,
+		((requester + responder) * o->core_per_tsc - 300) / (2 * base * o->core_per_tsc));
+	printf("%s_messages_per_second_at_3ghz %.0f 1/s\n", name, 3e9 / ((requester + responder) * o->core_per_tsc));
+	samples_free(&s);
+	world_free(w);
 }
+
+static void run_all(const struct options *o, const char *only)
+{
+	static const struct {
+		const char *name;
+		struct world_config config;
+	} runs[] = {
+		{"write_4k", {.msg_bytes = 4096}},
+		{"write_1k", {.msg_bytes = 1024}},
+		{"write_256b", {.msg_bytes = 256}},
+		{"send_4k", {.msg_bytes = 4096, .opcode = TP_WR_SEND}},
+		{"send_1k", {.msg_bytes = 1024, .opcode = TP_WR_SEND}},
+		{"send_256b", {.msg_bytes = 256, .opcode = TP_WR_SEND}},
+		{"write_4k_syscall", {.msg_bytes = 4096, .by_syscall = true}},
+		{"write_8b", {.msg_bytes = 8}},
+		{"send_8b", {.msg_bytes = 8, .opcode = TP_WR_SEND}},
+		{"write_8b_sack", {.msg_bytes = 8, .ext = TP_EXT_SACK}},
+		{"write_8b_merged", {.msg_bytes = 8, .ext = TP_EXT_SACK | TP_EXT_MERGE}},
+		{"write_256b_sack", {.msg_bytes = 256, .ext = TP_EXT_SACK}},
+		{"write_256b_merged", {.msg_bytes = 256, .ext = TP_EXT_SACK | TP_EXT_MERGE}},
+	};
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		if (only == NULL || strcmp(only, runs[i].name) == 0)
+			run(o, runs[i].name, &runs[i].config);
+	}
+}
+
+/* ---- many queue pairs ---- */
+
+/* One message of each in turn, `burst` of them at a time, each with an acknowledgement of its own. */
+static void measure_turns(struct world *w, uint32_t messages, uint32_t burst, struct samples *s)
+{
+	struct end *a = &w->end[0], *b = &w->end[1];
+	uint32_t q = 0;
+
+	for (uint32_t done = 0; done < messages; done += burst) {
+		uint64_t t0 = __rdtsc(), before = a->retired;
+
+		tp_advance(a->tp, w->now_ns);
+		for (uint32_t i = 0; i < burst; i++) {
+			struct flow *f = &a->flow[q];
+
+			f->posted++;
+			tp_qp_kick(a->tp, f->qp);
+			q = q + 1 < w->config.n_qps ? q + 1 : 0;
+		}
+		tp_tx(a->tp, burst, w->now_ns);
+		world_deliver(w, a, b);
+		world_deliver(w, b, a);
+		w->now_ns += STEP_NS;
+		if (a->retired - before != burst)
+			bench_die("not all of a burst came");
+		note(s, REQUESTER, __rdtsc() - t0, burst);
+	}
+}
+
+static void run_turns(const struct options *o, uint32_t msg_bytes)
+{
+	static const uint32_t counts[] = {10, 1000, 10000};
+	double first = 0;
+
+	for (uint32_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+		uint32_t n = counts[c], burst = n < BURST ? n : BURST;
+		struct world *w = world_make(&(struct world_config){.msg_bytes = msg_bytes, .n_qps = n, .depth = 16});
+		struct samples s = samples_make(o);
+		double cycles;
+
+		measure_turns(w, 4 * n, burst, NULL);
+		for (uint32_t i = 0; i < o->rounds; i++)
+			measure_turns(w, o->messages, burst, &s);
+		check_world(w);
+		cycles = quiet(&s, REQUESTER);
+		if (c == 0)
+			first = cycles;
+		printf("write_%ub_%u_qps_cycles %.1f cycles\n", msg_bytes, n, cycles);
+		printf("write_%ub_%u_qps_per_10 %.2f x\n", msg_bytes, n, cycles / first);
+		samples_free(&s);
+		world_free(w);
+	}
+}
+
+/* ---- memory ---- */
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+static struct tp *make_idle(uint32_t max_mrs)
+{
+	static const struct tp_ops none;
+	struct tp *tp = tp_create(&(struct tp_config){.max_qps = IDLE + 2, .max_mrs = max_mrs, .qpn_base = 0x100000}, &none,
+		NULL, 0);
+
+	if (tp == NULL)
+		bench_die("no memory");
+	return tp;
+}
+
+/* What the allocator gave for queue pairs, of which none has anything to do, and for regions. */
+static void run_memory(void)
+{
+	const struct tp_qp_init init = {.type = TP_QPT_RC, .pd = 1, .sq_depth = DEPTH, .rq_depth = 512, .max_send_sge = 1,
+		.max_recv_sge = 1, .max_inline_bytes = 64};
+	size_t before = heap_bytes(), few, many;
+	struct tp *tp = make_idle(IDLE);
+	struct tp_qp *qp;
+	uint32_t qpn;
+
+	few = heap_bytes() - before;
+	tp_destroy(tp);
+	before = heap_bytes();
+	tp = make_idle(2 * IDLE);
+	many = heap_bytes() - before;
+	before = heap_bytes();
+	for (uint32_t i = 0; i < IDLE; i++) {
+		if (tp_qp_create(tp, &init, &qp, &qpn) != 0)
+			bench_die("cannot make a queue pair");
+	}
+	printf("mr_bytes %.0f bytes\n", (double)(many - few) / IDLE);
+	printf("idle_qp_bytes %.0f bytes\n", (double)(heap_bytes() - before) / IDLE);
+	tp_destroy(tp);
+}
+
+/* ---- pace ---- */
 
 /*
  * What a queue pair with a limit sends in some time by the clock of the machine, by what it may. Timers and pace are those of
@@ -460,56 +314,98 @@ static void run(const struct options *o, const char *name, uint32_t msg_bytes, b
 static void run_rate(const char *name, uint64_t rate_bps, uint32_t burst_ns)
 {
 	const uint64_t lasts_ns = rate_bps < 100000000 ? 2000000000 : 500000000;
-	struct world *w = make_world(4096, false, 0, burst_ns);
+	struct world *w = world_make(&(struct world_config){.msg_bytes = 4096, .burst_ns = burst_ns});
 	struct end *a = &w->end[0], *b = &w->end[1];
 	uint64_t began_ns, bytes, last_ns, away_ns = 0;
 
-	w->now_ns = clock_ns();
+	w->now_ns = (uint64_t)now_ns();
 	tp_advance(a->tp, w->now_ns);
 	tp_advance(b->tp, w->now_ns);
-	tp_qp_set_rate(a->tp, a->qp, rate_bps);
+	tp_qp_set_rate(a->tp, a->flow->qp, rate_bps);
 	began_ns = w->now_ns;
 	bytes = tp_counters(a->tp)->tx_bytes;
 	do {
 		last_ns = w->now_ns;
-		w->now_ns = clock_ns();
+		w->now_ns = (uint64_t)now_ns();
 		if (w->now_ns - last_ns > AWAY_NS)
 			away_ns += w->now_ns - last_ns;
 		tp_advance(a->tp, w->now_ns);
 		tp_advance(b->tp, w->now_ns);
-		tp_qp_kick(a->tp, a->qp);
+		a->flow->posted = a->flow->retired + w->config.depth;
+		tp_qp_kick(a->tp, a->flow->qp);
 		tp_tx(a->tp, BURST, w->now_ns);
-		deliver(w, a, b);
-		deliver(w, b, a);
+		world_deliver(w, a, b);
+		world_deliver(w, b, a);
 	} while (w->now_ns - began_ns < lasts_ns);
 	bytes = tp_counters(a->tp)->tx_bytes - bytes;
 	printf("rate_%s_in_memory %.4f of_limit\n", name,
 		(double)bytes * 8e9 / (double)(w->now_ns - began_ns) / (double)rate_bps);
 	printf("rate_%s_away %.4f of_time\n", name, (double)away_ns / (double)(w->now_ns - began_ns));
-	free_world(w);
+	world_free(w);
+}
+
+static void run_rates(void)
+{
+	run_rate("10m", 10000000, 0);
+	run_rate("1g", 1000000000, 0);
+	run_rate("10g", 10000000000, 0);
+	run_rate("10g_burst_1ms", 10000000000, 1000000);
+	run_rate("10g_burst_4ms", 10000000000, 4000000);
 }
 
 static void usage(FILE *out)
 {
-	fputs("usage: bench_tp [-n MESSAGES] [-r ROUNDS]\n"
+	fputs("usage: bench_tp [-n MESSAGES] [-r ROUNDS] [-o RUN]\n"
 	      "Two transport endpoints back to back in this thread, against memcpy + CRC-32.\n"
-	      "  -n N   messages a round (default 100000)\n"
-	      "  -r N   rounds, 1..64; medians are printed (default 11)\n",
+	      "  -n N     messages a round (default 100000)\n"
+	      "  -r N     rounds, 1..64 (default 11)\n"
+	      "  -o RUN   only that one: messages, turns (many queue pairs), memory, rates, or one of the messages,\n"
+	      "           for example write_4k (default: all)\n",
 		out);
+}
+
+static bool is_wanted(const char *only, const char *name)
+{
+	return only == NULL || strcmp(only, name) == 0;
+}
+
+static void run_wanted(const struct options *o, const char *only)
+{
+	bool known = false;
+
+	if (is_wanted(only, "turns")) {
+		run_turns(o, 8);
+		run_turns(o, 1024);
+		known = true;
+	}
+	if (is_wanted(only, "memory")) {
+		run_memory();
+		known = true;
+	}
+	if (is_wanted(only, "rates")) {
+		run_rates();
+		known = true;
+	}
+	if (only == NULL || !known)
+		run_all(o, only == NULL || strcmp(only, "messages") == 0 ? NULL : only);
 }
 
 int main(int argc, char **argv)
 {
 	struct options o = {.messages = 100000, .rounds = 11};
+	const char *only = NULL;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "n:r:h")) != -1) {
+	while ((opt = getopt(argc, argv, "n:r:o:h")) != -1) {
 		switch (opt) {
 		case 'n':
 			o.messages = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'r':
 			o.rounds = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'o':
+			only = optarg;
 			break;
 		default:
 			usage(opt == 'h' ? stdout : stderr);
@@ -520,17 +416,8 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
-	run(&o, "write_4k", 4096, false, 0);
-	run(&o, "write_4k_syscall", 4096, true, 0);
-	run(&o, "write_8b", 8, false, 0);
-	run(&o, "write_8b_sack", 8, false, TP_EXT_SACK);
-	run(&o, "write_8b_merged", 8, false, TP_EXT_SACK | TP_EXT_MERGE);
-	run(&o, "write_256b_sack", 256, false, TP_EXT_SACK);
-	run(&o, "write_256b_merged", 256, false, TP_EXT_SACK | TP_EXT_MERGE);
-	run_rate("10m", 10000000, 0);
-	run_rate("1g", 1000000000, 0);
-	run_rate("10g", 10000000000, 0);
-	run_rate("10g_burst_1ms", 10000000000, 1000000);
-	run_rate("10g_burst_4ms", 10000000000, 4000000);
+	o.core_per_tsc = clock_ghz() * 1e9 / tsc_hz();
+	printf("core_ghz %.3f GHz\n", o.core_per_tsc * tsc_hz() / 1e9);
+	run_wanted(&o, only);
 	return 0;
 }
