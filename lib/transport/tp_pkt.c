@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets on their way out: headers, payload copied once, ICRC made while the bytes are in cache. */
+/* Packets on their way out: headers, payload copied once, ICRC made on the way. */
 #include "tp_ext.h"
 #include "wire_icrc.h"
 
@@ -37,23 +37,16 @@ struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8
 void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
 	uint32_t bytes)
 {
-	static const uint8_t zeros[4];
 	struct wire_pkt *pkt = TP_PKT(m);
 	struct tp *tp = qp->tp;
-	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *), *at;
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	uint32_t crc;
 
 	pkt->payload_bytes = (uint16_t)bytes;
 	pkt->pad = (uint8_t)(-bytes & 3);
 	wire_write(frame, &av->net, pkt);
-	crc = wire_icrc_start(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off));
-	at = frame + pkt->payload_off;
-	if (bytes != 0) {
-		memcpy(at, payload, bytes);
-		memcpy(at + bytes, zeros, pkt->pad);
-		crc = wire_icrc_update(crc, at, bytes + pkt->pad);
-	}
-	wire_icrc_store(at + bytes + pkt->pad, crc);
+	crc = wire_icrc_copy(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off), payload, bytes);
+	wire_icrc_store(frame + pkt->frame_bytes - WIRE_ICRC_BYTES, crc);
 	m->data_len = pkt->frame_bytes;
 	m->pkt_len = pkt->frame_bytes;
 	tp->counters.tx_pkts++;
