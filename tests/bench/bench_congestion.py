@@ -1,13 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Congestion controllers compared in the simulator, each beside the bound.
 
-usage: bench_congestion.py ROCE-SIM JSON [--markdown FILE] [--costs BENCH_CC] [--seeds N] [--first SEED]
-                           [--only NAME]...
-
 Traffic is that of config/sim/NAME.conf, with one controller after the other; NAME-pfc and NAME-lossy are the same over
-other queues, websearch-LOAD is websearch-incast at another load, with one seed and fewer controllers. Prints tables; JSON and Markdown have the same. Slowdowns are of all flows of all seeds, against being alone
-on the fabric; other figures are the worst of the seeds. With --costs also what a call of each controller costs.
+other queues, websearch-LOAD is websearch-incast at another load, with one seed and fewer controllers. Slowdowns are of all
+flows of all seeds, against being alone on the fabric; other figures are the worst of the seeds. And what a call of each
+controller costs.
 """
 import argparse
 import csv
@@ -16,9 +13,9 @@ import math
 import os
 import re
 import subprocess
-import sys
 import tempfile
-import time
+
+from figures import Failure, Figure, Result, Row, at_most
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # name, controller, more of the scenario
@@ -207,28 +204,26 @@ def cells_of(traffic, row):
     return first + four(row["victims"]) + common(row)
 
 
-def verdict(what, value, most):
-    return f"goal, {what}: at most {most:.2f}, is {value:.2f}: " + (
-        "met" if value <= most else f"missed by {(value / most - 1) * 100:.0f} %")
-
-
 def goals(traffic, rows):
+    """Figures of predictive that have a goal."""
     by = {r["controller"]: r for r in rows}
-    ours = by.get("predictive")
+    ours, name = by.get("predictive"), traffic["name"].replace("-", "_")
     if ours is None or "kinds" in traffic:
         return []
     if traffic.get("short"):
-        p99 = ours["short"]["p99"]
-        return [verdict("p99 of short flows, 0.2 of DCQCN's", p99, 0.2 * by["dcqcn"]["short"]["p99"]),
-                verdict("and NSCC's", p99, by["nscc"]["short"]["p99"]),
-                verdict("and theta-PowerTCP's", p99, by["theta-powertcp"]["short"]["p99"])]
+        slow = lambda kind: [by[kind]["short"]["p99"]]
+        return [Figure(f"{name}_p99_of_{kind.replace('-', '_')}", f"{traffic['what']}: p99 of short flows", "x alone",
+                       slow("predictive"), kind, slow(kind), at_most(times=times))
+                for kind, times in (("dcqcn", 0.2), ("nscc", 1), ("theta-powertcp", 1))]
     if traffic.get("jain"):
-        return [verdict("1 - Jain's index", 1 - ours["jain"], 0.05)]
+        return [Figure(f"{name}_unfair", f"{traffic['what']}: 1 - Jain's index", "", [1 - ours["jain"]], goal=at_most(plus=0.05))]
     if not traffic["name"].startswith("incast"):
         return []
-    return [verdict("incast's end by the bound", ours["end_us"] / ours["bound_us"], 1.05),
-            verdict("sent again, %", ours["resent_percent"], 1.0),
-            verdict("victims' p99", ours["victims"]["p99"], 1.5)]
+    return [Figure(f"{name}_end", f"{traffic['what']}: its end", "us", [ours["end_us"]], "receiver's link", [ours["bound_us"]],
+                   at_most(times=1.05)),
+            Figure(f"{name}_resent", f"{traffic['what']}: sent again", "%", [ours["resent_percent"]], goal=at_most(plus=1)),
+            Figure(f"{name}_victims", f"{traffic['what']}: victims' p99", "x alone", [ours["victims"]["p99"]],
+                   goal=at_most(plus=1.5))]
 
 
 def print_table(traffic, rows, seeds, out):
@@ -238,26 +233,21 @@ def print_table(traffic, rows, seeds, out):
     for row in rows:
         undone = f" ({row['undone']} not done)" if row["undone"] else ""
         print("| " + " | ".join([row["controller"] + undone] + cells_of(traffic, row)) + " |", file=out)
-    if goals(traffic, rows):
-        print(file=out)
-    for line in goals(traffic, rows):
-        print("- " + line, file=out)
     out.flush()
 
 
 # ---- what a call costs ----
 
-COST_GOALS = {"cc_predictive_acked": 20.0, "cc_learned_decision": 100.0}
+COST_GOALS = {"cc_predictive_acked": ("predictive, cc_acked()", 20), "cc_learned_decision": ("learned, with a decision", 100)}
 
 
-def costs(program):
-    """ns of a call by name, the least of three runs: others on the machine only add."""
-    least = {}
+def costs(bench):
+    """ns of a call by name, of three runs."""
+    ns = {}
     for _ in range(3):
-        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
-        for name, value, _ in (line.split() for line in lines):
-            least[name] = min(least.get(name, math.inf), float(value))
-    return least
+        for name, values in bench.figures_of("bench_cc").items():
+            ns.setdefault(name, []).extend(values)
+    return ns
 
 
 def print_costs(ns, out):
@@ -266,48 +256,36 @@ def print_costs(ns, out):
     print("| call | " + " | ".join(names) + " |\n|" + " --- |" * (len(names) + 1), file=out)
     for call in ("acked", "sent"):
         print(f"| `cc_{call}()` | " + " | ".join(f"{ns[f'cc_{n}_{call}']:.1f}" for n in names) + " |", file=out)
-    print(f"\nlearned, an acknowledgement with a decision by the largest model: {ns['cc_learned_decision']:.1f} ns\n", file=out)
-    for name, most in COST_GOALS.items():
-        print("- " + verdict(f"ns of {name}", ns[name], most), file=out)
+    print(f"\nlearned, an acknowledgement with a decision by the largest model: {ns['cc_learned_decision']:.1f} ns", file=out)
 
 
-def main():
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("sim")
-    parser.add_argument("json")
-    parser.add_argument("--markdown")
-    parser.add_argument("--costs", help="bench_cc")
+def options(parser):
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--bdp", type=int, default=100000, help="bytes of a short flow at most")
-    parser.add_argument("--only", action="append", default=[])
-    args = parser.parse_args()
-    started = time.monotonic()
-    names = [t["name"] for t in TRAFFIC]
-    unknown = sorted(set(args.only) - set(names))
-    if unknown:
-        sys.exit(f"bench: no such traffic: {', '.join(unknown)}; there is {', '.join(names)}")
-    everything, markdown = [], open(args.markdown, "w", encoding="ascii") if args.markdown else None
+    parser.add_argument("--first", type=int, default=1, metavar="SEED")
+    parser.add_argument("--only", action="append", default=[], metavar="TRAFFIC", choices=[t["name"] for t in TRAFFIC])
+
+
+def run(bench):
+    args = argparse.Namespace(sim=bench.path("app/roce-sim/roce-sim"), seeds=bench.option("seeds", 3), bdp=100000,
+                              first=bench.option("first", 1), only=bench.option("only", []))
+    everything, figures = [], []
     for traffic in TRAFFIC:
         if args.only and traffic["name"] not in args.only:
             continue
         few = argparse.Namespace(**{**vars(args), "seeds": min(args.seeds, traffic.get("seeds", args.seeds))})
-        rows = [measure(few, traffic, *kind) for kind in KINDS + ABLATIONS
-                if "kinds" not in traffic or kind[0] in traffic["kinds"]]
-        for out in [sys.stdout] + ([markdown] if markdown else []):
-            print_table(traffic, rows, few.seeds, out)
+        try:
+            rows = [measure(few, traffic, *kind) for kind in KINDS + ABLATIONS
+                    if "kinds" not in traffic or kind[0] in traffic["kinds"]]
+        except subprocess.CalledProcessError as error:
+            raise Failure(f"{traffic['name']}: {error}") from error
+        print_table(traffic, rows, few.seeds, bench.out)
+        figures += goals(traffic, rows)
         everything += rows
-    ns = costs(args.costs) if args.costs else {}
-    if ns:
-        for out in [sys.stdout] + ([markdown] if markdown else []):
-            print_costs(ns, out)
-    print(f"\ntook {time.monotonic() - started:.0f} s")
-    if markdown:
-        markdown.close()
-    with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "figures": everything, "call_ns": ns}, f, indent=1)
-        f.write("\n")
+    ns = costs(bench)
+    print_costs({name: min(values) for name, values in ns.items()}, bench.out)
+    figures += [Figure(name, what, "ns", ns[name], goal=at_most(plus=most)) for name, (what, most) in COST_GOALS.items()]
+    return Result(figures, everything)
 
 
-if __name__ == "__main__":
-    main()
+ROW = Row("congestion", "congestion controllers in the simulator, and what a call of each costs (7 min)", run,
+          ("app/roce-sim/roce-sim", "tests/bench/bench_cc"), options=options)

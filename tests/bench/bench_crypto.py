@@ -1,19 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets sealed by roced's kernels beside libgcrypt, OpenSSL, ipsec-mb and DPDK's drivers, in one run.
 
-usage: bench_crypto.py BENCH_CRYPTO JSON [--protect BENCH_PROTECT] [--markdown FILE] [--rounds N] [--suite NAME]...
-
 Each packet has 16 bytes of AAD and lies in the cache. Figures are medians; those of dpdk-test-crypto-perf are its own, of
-a DPDK crypto device that is run by the same CPU. With --protect also what protecting frames costs beside the cipher.
+a DPDK crypto device that is run by the same CPU. And what protecting frames costs beside the cipher.
 """
-import argparse
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
+
+import running
+from figures import Figure, Result, Row, at_least, at_most
+from running import say
 
 SUITES = ["aes-128-gcm", "aes-256-gcm", "sm4-gcm"]
 SIZES, BURSTS = [64, 256, 1024, 4096], [1, 8, 32]
@@ -30,8 +28,7 @@ PROTECT_GOALS = [("sm4-gcm", 4096, 1.1)]
 
 
 def own(program, suite, rounds):
-    out = subprocess.run([program, "-r", str(rounds), "-s", suite], check=True, capture_output=True, text=True).stdout
-    for line in out.splitlines():
+    for line in running.run([program, "-r", str(rounds), "-s", suite]).splitlines():
         _, who, size, burst, rate, _, per_byte, _, per_packet, _ = line.split()
         yield {"suite": suite, "who": who, "bytes": int(size), "burst": int(burst), "gb_per_s": float(rate),
                "cycles_per_byte": float(per_byte), "cycles_per_packet": float(per_packet)}
@@ -59,8 +56,7 @@ def device(suite, driver):
 
 
 def protection(program, suite, rounds):
-    out = subprocess.run([program, "-r", str(rounds), "-s", suite], check=True, capture_output=True, text=True).stdout
-    for line in out.splitlines():
+    for line in running.run([program, "-r", str(rounds), "-s", suite]).splitlines():
         _, kernel, way, size, burst, keys, cipher, all_of_it, headers, _ = line.split()
         yield {"suite": suite, "kernel": kernel, "way": way, "bytes": int(size), "burst": int(burst), "keys": int(keys),
                "cipher_cycles": int(cipher), "protection_cycles": int(all_of_it), "headers_cycles": int(headers)}
@@ -79,14 +75,13 @@ def protection_table(rows, suite, out):
             print(f"| {shape[0]}, {shape[1]} | " + " | ".join(cells) + " |", file=out)
 
 
-def protection_goals(rows, out):
+def protection_figures(rows):
     for suite, size, goal in PROTECT_GOALS:
         for r in rows:
-            if (r["suite"], r["bytes"], r["burst"], r["keys"]) != (suite, size, 32, 1):
-                continue
-            ratio = r["protection_cycles"] / r["cipher_cycles"]
-            print(f"- {suite}, {size} B, bursts of 32, {r['way']}: protection costs {ratio:.2f} of its cipher, goal {goal}: "
-                  f"{'met' if ratio <= goal else 'missed'}", file=out)
+            if (r["suite"], r["bytes"], r["burst"], r["keys"]) == (suite, size, 32, 1):
+                yield Figure(f"protect_{suite}_{size}_{r['way']}".replace("-", "_"),
+                             f"{suite}, {size} B, bursts of 32, {r['way']}: protection", "cycles",
+                             [r["protection_cycles"]], "its cipher", [r["cipher_cycles"]], at_most(times=goal))
 
 
 def table(rows, suite, out):
@@ -104,47 +99,36 @@ def table(rows, suite, out):
         print(f"| {who} | " + " | ".join(cells) + " |", file=out)
 
 
-def goals(rows, out):
+def figures(rows):
     at = {(r["suite"], r["who"], r["bytes"]): r["gb_per_s"] for r in rows if r["burst"] == 32}
     ours = next((r["who"] for r in rows if r["who"].startswith("roced-")), None)
-    print(file=out)
     for suite, size, other, goal in GOALS:
         mine, theirs = at.get((suite, ours, size)), at.get((suite, other, size))
-        if mine is None or theirs is None:
-            continue
-        print(f"- {suite}, {size} B, bursts of 32: {ours} is {mine / theirs:.2f} of {other}, goal {goal}: "
-              f"{'met' if mine / theirs >= goal else 'missed'}", file=out)
+        if mine is not None and theirs is not None:
+            yield Figure(f"seal_{suite}_{size}_{other}".replace("-", "_"), f"{suite}, {size} B, bursts of 32: {ours}", "GB/s",
+                         [mine], other, [theirs], at_least(times=goal))
 
 
-def main():
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("program")
-    parser.add_argument("json")
-    parser.add_argument("--protect")
-    parser.add_argument("--markdown")
+def options(parser):
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--suite", action="append", choices=SUITES)
-    args = parser.parse_args()
-    rows, protected = [], []
-    for suite in args.suite or SUITES:
-        if args.protect:
-            protected += protection(args.protect, suite, args.rounds)
-        rows += own(args.program, suite, args.rounds)
+
+
+def run(bench):
+    rows, protected, rounds = [], [], bench.option("rounds", 31 if bench.quick else 101)
+    suites = bench.option("suite", SUITES)
+    for suite in suites:
+        protected += protection(bench.path("tests/bench/bench_protect"), suite, rounds)
+        rows += own(bench.path("tests/bench/bench_crypto"), suite, rounds)
         for driver in ("crypto_aesni_gcm", "crypto_openssl"):
             rows += device(suite, driver)
-    outs = [sys.stdout] + ([open(args.markdown, "w", encoding="ascii")] if args.markdown else [])
-    for out in outs:
-        for suite in args.suite or SUITES:
-            table(rows, suite, out)
-            protection_table(protected, suite, out)
-        goals(rows, out)
-        protection_goals(protected, out)
+    for suite in suites:
+        table(rows, suite, bench.out)
+        protection_table(protected, suite, bench.out)
     if not shutil.which(PERF):
-        print(f"\n{PERF} is not installed, DPDK's devices are left out")
-    with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "figures": rows, "protection": protected}, f, indent=1)
-        f.write("\n")
+        say(f"{PERF} is not installed, DPDK's devices are left out")
+    return Result([*figures(rows), *protection_figures(protected)], [{"figures": rows, "protection": protected}])
 
 
-if __name__ == "__main__":
-    main()
+ROW = Row("crypto", "packets sealed by roced's kernels, libgcrypt, OpenSSL, ipsec-mb and DPDK's devices; protection beside "
+          "its cipher (4 min)", run, ("tests/bench/bench_crypto", "tests/bench/bench_protect"), options=options)

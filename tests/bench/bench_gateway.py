@@ -1,31 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What a gateway spends on a packet, beside dpdk-testpmd between the same ports and beside the cipher, in one run.
-
-usage: bench_gateway.py BUILD JSON [--markdown FILE] [--runs N] [--ms N] [--size BYTES]... [--only NAME]...
 
 Two programs are in series: the first takes RoCE packets from net_pcap, which reads them over and over, and sends them by net_memif to
 the second, which passes them to a net_pcap that drops them. They are two dpdk-testpmd (--forward-mode=mac), or two gateways: into the
 tunnel, and out of it. bench_meter.so in both measures them, see there. Figures are medians of runs, of a run the median batch's.
 """
-import argparse
-import json
 import mmap
 import os
-import shutil
 import statistics
 import struct
 import subprocess
-import sys
-import tempfile
 import time
 import zlib
+
+import running
+from figures import Failure, Figure, Result, Row, at_least, at_most
+from running import read, say, wait_for
 
 SIZES = [64, 256, 1024, 4096]
 SUITES = ["sm4-gcm", "aes-256-gcm"]
 KINDS = ["testpmd", "plain"] + SUITES
 ENDS = ["entry", "exit"]
 GOAL = 0.9             # of testpmd's packets a second, by plain tunnels
+CIPHER_GOAL = 1.1      # of the cipher's own cycles, added by protection to plain tunnels
 TAKEN = 24             # bytes of the wire beside a frame: preamble, FCS, gap
 FLOWS, EACH = 16, 16   # frames in the capture
 # As bench_meter.c has them.
@@ -36,10 +33,6 @@ PHASE, TURN, SENT, RECEIVED, LEFT, IN_VAIN = range(WORDS)
 END_BYTES = 8 * (3 + 2 * SAMPLES)
 HOSTS = ("10.1.0.1", "10.2.0.1")
 MACS = ("020000000001", "020000000002")
-
-
-class Failure(Exception):
-    pass
 
 
 # ---- packets
@@ -126,18 +119,16 @@ class Chain:
         log = f"{self.tmp}/{self.kind}-{end}.log"
         with open(log, "wb") as out:
             self.programs.append(subprocess.Popen(args, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT, env=env))
-        self.wait(lambda: ready in open(log, encoding="utf-8", errors="replace").read(), f"{end} does not start, see {log}")
+        self.wait(lambda: ready in read(log), f"{end} does not start, see {log}")
 
-    def wait(self, cond, why, seconds=15):
-        until = time.monotonic() + seconds
-        while not cond():
-            gone = [p for p in self.programs if p.poll() is not None]
-            if gone or time.monotonic() > until:
-                raise Failure(f"{self.kind}: {why}")
-            time.sleep(0.05)
+    def wait(self, condition, why):
+        ended = lambda: any(p.poll() is not None for p in self.programs)
+        wait_for(lambda: condition() or ended(), 15, f"{self.kind}: {why}")
+        if ended():
+            raise Failure(f"{self.kind}: {why}")
 
     def cpu(self, end):
-        return min(os.sched_getaffinity(0)) if end == "entry" else max(os.sched_getaffinity(0))
+        return running.cpu(end == "entry")
 
     def start_testpmd(self, end):
         hosts, fabric = self.devices(end)
@@ -209,9 +200,8 @@ class Chain:
 
 def cipher_cycles(build, suite, sizes):
     """Of tunnels' packets with payloads of these sizes, by the nearest lengths that bench_protect measures: sealing, opening."""
-    out = subprocess.run([f"{build}/tests/bench/bench_protect", "-r", "31", "-s", suite], check=True, capture_output=True, text=True).stdout
     cycles = {}
-    for line in out.splitlines():
+    for line in running.run([f"{build}/tests/bench/bench_protect", "-r", "31", "-s", suite]).splitlines():
         _, _, way, length, burst, keys, cipher, *_ = line.split()
         if (burst, keys) == ("32", "1"):
             cycles.setdefault(way, []).append((int(length), int(cipher)))
@@ -290,66 +280,56 @@ def print_ciphers(at, sizes, suites, out):
             print(f"| {suite}, {way} | " + " | ".join(cells) + " |", file=out)
 
 
-def print_goal(table, out):
-    """By the medians and by the least of each: where a machine has slow and fast runs, medians alone may compare one with the other."""
-    at = {(r["kind"], r["bytes"]): r for r in table}
-    print(file=out)
-    for (kind, size), row in at.items():
-        if kind != "plain" or ("testpmd", size) not in at:
-            continue
+def figures(results, ciphers):
+    for (kind, size), runs in results.items():
+        base, plain = results.get(("testpmd", size)), results.get(("plain", size))
         for end in ENDS:
-            base = at["testpmd", size][end]
-            shares = [base[what] / row[end][what] for what in ("cycles", "least_cycles")]
-            print(f"- {size} B, {end}: plain tunnels carry {shares[0]:.2f} of testpmd's packets by medians, {shares[1]:.2f} by the least cycles, "
-                  f"goal {GOAL}: {'met' if min(shares) >= GOAL else 'missed'}", file=out)
+            of = lambda some, end=end: [r[end]["cycles"] for r in some]
+            name, what = f"gateway_{kind}_{size}_{end}".replace("-", "_"), f"gateway, {size} B, {end}: "
+            if kind == "plain" and base:
+                mpps = lambda some, end=end: [pps(r[end]) / 1e6 for r in some]
+                yield Figure(name, what + "plain tunnel", "Mpps", mpps(runs), "testpmd mac", mpps(base), at_least(times=GOAL))
+            elif kind in SUITES and plain:
+                yield Figure(name, what + f"{kind} beyond a plain tunnel", "cycles",
+                             [a - b for a, b in zip(of(runs), of(plain))], "the cipher alone",
+                             [c[end] for c in ciphers[kind, size]], at_most(times=CIPHER_GOAL))
 
 
-def measure(args, tmp):
+def options(parser):
+    parser.add_argument("--size", type=int, action="append", choices=SIZES, help="bytes of payload")
+    parser.add_argument("--only", action="append", choices=KINDS)
+
+
+def measure(bench):
+    """Runs by kind and size, and the cipher's own cycles of those runs."""
     results, ciphers = {}, {}
-    with open(os.open(f"{tmp}/psk", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+    with open(os.open(f"{bench.tmp}/psk", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
         f.write("ab" * 32 + "\n")
-    sizes, kinds = args.size or SIZES, args.only or KINDS
-    for run in range(args.runs):
+    sizes, kinds = bench.option("size", SIZES), bench.option("only", KINDS)
+    runs, ms = bench.args.runs or (1 if bench.quick else 3), 300 if bench.quick else 1000
+    for run in range(runs):
         for suite in [k for k in kinds if k in SUITES]:
-            for size, cycles in cipher_cycles(args.build, suite, sizes).items():
+            for size, cycles in cipher_cycles(bench.build, suite, sizes).items():
                 ciphers.setdefault((suite, size), []).append(cycles)
         for size in sizes:
             for kind in kinds:
-                print(f"Run {run + 1} of {args.runs}: {kind}, {size} B", file=sys.stderr)
-                chain = Chain(args.build, tmp, kind, size)
+                say(f"Run {run + 1} of {runs}: {kind}, {size} B")
+                chain = Chain(bench.build, bench.tmp, kind, size)
                 try:
-                    results.setdefault((kind, size), []).append(chain.run(args.ms))
+                    results.setdefault((kind, size), []).append(chain.run(ms))
                 finally:
                     chain.end()
-    return list(rows(results, ciphers))
+    return results, ciphers
 
 
-def main():
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("build")
-    parser.add_argument("json")
-    parser.add_argument("--markdown")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--ms", type=int, default=1000)
-    parser.add_argument("--size", type=int, action="append", choices=SIZES)
-    parser.add_argument("--only", action="append", choices=KINDS)
-    args = parser.parse_args()
-    if not shutil.which("dpdk-testpmd"):
-        sys.exit("bench_gateway: there is no dpdk-testpmd")
-    tmp = tempfile.mkdtemp(prefix="roced-bench.")
-    try:
-        table = measure(args, tmp)
-    except Failure as failure:
-        sys.exit(f"bench_gateway: {failure}; logs are in {tmp}")
-    shutil.rmtree(tmp)
-    outs = [sys.stdout] + ([open(args.markdown, "w", encoding="ascii")] if args.markdown else [])
-    for out in outs:
-        print_tables(table, out)
-        print_goal(table, out)
-    with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "figures": table}, f, indent=1)
-        f.write("\n")
+def run(bench):
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Failure("needs two CPUs, one for each of two programs")
+    results, ciphers = measure(bench)
+    table = list(rows(results, ciphers))
+    print_tables(table, bench.out)
+    return Result(list(figures(results, ciphers)), table)
 
 
-if __name__ == "__main__":
-    main()
+ROW = Row("gateway", "cycles, packets and Gb/s of a core into a tunnel and out of it, beside testpmd and the cipher (4 min)", run,
+          ("app/roced", "tests/bench/bench_meter.so", "tests/bench/bench_protect"), root=True, options=options)

@@ -19,34 +19,26 @@
 #include <rte_cycles.h>
 
 #include "bench_clock.h"
-#include "crypt_pairs.h"
-#include "crypt_protect.h"
 #include "crypt_simd.h"
+#include "protect_end.h"
 #include "wire_arp_nd.h"
 #include "wire_frame.h"
 
 #define MAX_BURST   32u
 #define MAX_KEYS    4u
-#define OTHERS      100u /* associations with others, in the tables */
 #define L4_AT       34u  /* Ethernet and IPv4 */
 #define ROOM        (RTE_PKTMBUF_HEADROOM + L4_AT + 4096u + 64u)
 #define MAX_ROUNDS  1001u
 #define ROUND_TICKS 100000u
 #define CALIBRATION_NS 2e7
-#define OTHER_SPI   5000u
+#define FIRST_SPI   999u
 
 enum way { CIPHER, PROTECTION, HEADERS, WAYS };
 enum { SEAL, OPEN, DIRECTIONS };
 
-/* An end that sends to itself: its sending SAs by addresses, its receiving ones by SPI. */
-struct end {
-	struct crypt_worker worker;
-	struct crypt_pairs *pairs;
-};
-
 static struct rte_mbuf mbufs[MAX_BURST], *pkts[MAX_BURST];
 static uint8_t rooms[MAX_BURST][ROOM] __attribute__((aligned(64)));
-static struct end ends[WAYS]; /* that of CIPHER is not used */
+static struct protect_end ends[WAYS]; /* that of CIPHER is not used */
 static struct crypt_job jobs[MAX_BURST];
 static struct crypt_seg segs[MAX_BURST];
 static struct crypt_key *keys[MAX_KEYS];
@@ -129,76 +121,19 @@ static void make_frame(uint32_t i, uint32_t bytes, uint32_t key)
 		.aad_bytes = WIRE_PSP_BYTES, .tag = f + L4_AT + bytes, .nonce = {(uint8_t)i}};
 }
 
-static void associate(struct end *end, enum crypt_suite suite, uint32_t peer, uint32_t spi)
+static void end_make(struct protect_end *end, const struct crypt_cipher *cipher, void *ctx, enum crypt_suite suite)
 {
-	struct crypt_sa_params params = {.suite = suite, .spi = spi, .key = {(uint8_t)spi, (uint8_t)(spi >> 8)}};
-	struct wire_addr local = addr_of(1), remote = addr_of(peer);
-	struct crypt_pair *pair = crypt_pairs_make(end->pairs, &local, &remote);
-	struct crypt_rx_sa *rx;
+	struct wire_addr local = addr_of(1);
 
-	params.from = local;
-	params.to = remote;
-	rx = crypt_rx_sa_new(end->worker.cipher, end->worker.cipher_ctx, &params);
-	if (pair == NULL || rx == NULL || crypt_table_add(end->worker.table, rx) != 0)
-		die("no memory");
-	pair->tx = crypt_tx_sa_new(end->worker.cipher, end->worker.cipher_ctx, &params);
-	if (pair->tx == NULL)
-		die("no memory");
-}
+	protect_end_make(end, cipher, ctx, suite, MAX_KEYS);
+	for (uint32_t i = 0; i < MAX_KEYS; i++) {
+		struct wire_addr remote = addr_of(2 + i);
 
-static void end_make(struct end *end, const struct crypt_cipher *cipher, void *ctx, enum crypt_suite suite)
-{
-	end->worker.cipher = cipher;
-	end->worker.cipher_ctx = ctx;
-	end->worker.port = WIRE_PSP_PORT;
-	end->worker.table = crypt_table_new(OTHERS + MAX_KEYS);
-	end->pairs = crypt_pairs_new(OTHERS + MAX_KEYS);
-	if (end->worker.table == NULL || end->pairs == NULL)
-		die("no memory");
-	for (uint32_t i = 0; i < OTHERS + MAX_KEYS; i++)
-		associate(end, suite, 2 + i, OTHER_SPI + i * 7919);
-}
-
-static void end_free(struct end *end)
-{
-	crypt_pairs_free(end->pairs);
-	crypt_table_free(end->worker.table);
+		protect_end_associate(end, suite, &local, &remote, FIRST_SPI + i * 7919);
+	}
 }
 
 /* ---- measuring ---- */
-
-/* As the daemon finds who a frame goes to. */
-static struct crypt_tx_sa *sa_of(const struct end *end, const struct rte_mbuf *m)
-{
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct wire_addr local, peer;
-	struct wire_udp_at at;
-	struct crypt_pair *pair;
-
-	if (wire_udp_find(frame, m->data_len, m->pkt_len, &at) != BASE_DROP_NONE)
-		return NULL;
-	wire_udp_addrs(frame, &at, &local, &peer);
-	pair = crypt_pairs_find(end->pairs, &local, &peer);
-	return pair != NULL ? pair->tx : NULL;
-}
-
-static unsigned int protect(struct end *end, uint32_t n)
-{
-	struct crypt_tx_sa *sas[MAX_BURST];
-	enum base_drop reasons[MAX_BURST];
-
-	for (uint32_t i = 0; i < n; i++)
-		sas[i] = sa_of(end, pkts[i]);
-	return crypt_protect(&end->worker, pkts, sas, n, reasons);
-}
-
-static unsigned int unprotect(struct end *end, uint32_t n)
-{
-	struct crypt_rx_sa *sas[MAX_BURST];
-	enum base_drop reasons[MAX_BURST];
-
-	return crypt_unprotect(&end->worker, pkts, sas, n, reasons);
-}
 
 static uint64_t since(uint64_t began)
 {
@@ -214,10 +149,10 @@ static void there_and_back(enum way way, uint32_t n, uint64_t ticks[DIRECTIONS])
 	unsigned int sealed, opened;
 	uint64_t began = rte_rdtsc();
 
-	sealed = way == CIPHER ? worker->cipher->seal(worker->cipher_ctx, jobs, n) : protect(&ends[way], n);
+	sealed = way == CIPHER ? worker->cipher->seal(worker->cipher_ctx, jobs, n) : protect_end_seal(&ends[way], pkts, n);
 	ticks[SEAL] += since(began);
 	began = rte_rdtsc();
-	opened = way == CIPHER ? worker->cipher->open(worker->cipher_ctx, jobs, n) : unprotect(&ends[way], n);
+	opened = way == CIPHER ? worker->cipher->open(worker->cipher_ctx, jobs, n) : protect_end_open(&ends[way], pkts, n);
 	ticks[OPEN] += since(began);
 	if (sealed != n || opened != n)
 		die("a packet was dropped");
@@ -273,8 +208,8 @@ static void run(enum crypt_suite suite, const char *kernel, uint32_t rounds)
 	}
 	for (uint32_t k = 0; k < MAX_KEYS; k++)
 		crypt_simd_cipher.key_free(ctx, keys[k]);
-	end_free(&ends[HEADERS]);
-	end_free(&ends[PROTECTION]);
+	protect_end_free(&ends[HEADERS]);
+	protect_end_free(&ends[PROTECTION]);
 	crypt_simd_free(ctx);
 }
 

@@ -1,19 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The traffic that path schedulers are compared with, in the simulator: our figures beside published ones and the bound.
 
-usage: bench_sim.py ROCE-SIM JSON [--full] [--seeds N] [--first SEED] [--only NAME]...
-
-Prints a table; JSON has the same. A figure is the end of the last flow in us: the worst of the seeds, and their mean.
-Without --full, traffic that takes long runs under fewer schedulers, and on 1,024 hosts with one seed.
+A figure is the end of the last flow in us: the worst of the seeds, and their mean. Without --full, traffic that takes long
+runs under fewer schedulers, and on 1,024 hosts with one seed.
 """
 import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
+
+from figures import Failure, Figure, Result, Row, at_least, at_most
 
 KINDS = ["adaptive", "mixed", "reps", "bitmap", "round_robin", "flowlet", "plb", "ecmp"]
 FEW = ["adaptive", "mixed", "ecmp"]
@@ -76,7 +74,7 @@ def simulate(sim, text, first, seeds):
             runs = json.load(f)["runs"]
     for run in runs:
         if run["ok"] != run["flows"]:
-            sys.exit(f"bench: seed {run['seed']}: {run['flows'] - run['ok']} flows did not end, of\n{text}")
+            raise Failure(f"seed {run['seed']}: {run['flows'] - run['ok']} flows did not end, of\n{text}")
     return runs
 
 
@@ -102,47 +100,36 @@ def measure(args, traffic, kind):
     }
 
 
-def by_how_much(value, goal, better_low):
-    missed = value > goal if better_low else value < goal
-    return f"missed by {abs(value - goal) / goal * 100:.1f} %" if missed else "met"
-
-
-def tell_goal(traffic, row):
-    """What became of the goals of adaptive."""
-    if "goal" in traffic:
-        goal = traffic["goal"]
-        return [f"  goal, at most {goal} us: worst of the seeds {by_how_much(row['worst_us'], goal, True)}, "
-                f"mean {by_how_much(row['mean_us'], goal, True)}"]
+def figures_of(traffic, row):
+    """Of adaptive: the mean of the seeds and the worst, beside the bound."""
+    goal = at_most(plus=traffic["goal"]) if "goal" in traffic else None
     if "goal_share" in traffic:
-        goal = traffic["goal_share"]
-        return [f"  goal, {goal:.0%} of the bound: worst of the seeds {row['of_bound']:.1%}, "
-                f"{by_how_much(row['of_bound'], goal, False)}; mean {row['of_bound_mean']:.1%}, "
-                f"{by_how_much(row['of_bound_mean'], goal, False)}"]
-    return []
+        goal = at_most(times=1 / traffic["goal_share"])
+    return [Figure(f"{traffic['name']}_{kind}", f"{traffic['what']}: last flow, {what}", "us", [row[f"{kind}_us"]],
+                   "bound", [row["bound_us"]], goal) for kind, what in (("worst", "worst of the seeds"), ("mean", "mean"))]
 
 
-def bench_traffic(args, traffic):
+def bench_traffic(args, traffic, out):
+    """Its rows and figures, the table to out."""
     rows = []
     for kind in KINDS if args.full else traffic["quick"]:
         row = measure(args, traffic, kind)
         if not rows:
             print(f"\n{traffic['what']}; bound {row['bound_us']:.1f} us, published bound "
-                  f"{row['published_bound'] or '-'}; seeds {args.first} to {args.first + row['seeds'] - 1}")
-            print(f"  {'scheduler':<12} {'worst':>8} {'mean':>8} {'mean flow':>9} {'of bound':>8} {'resent':>8} "
-                  f"{'queue':>7}  published")
-        print(f"  {kind:<12} {row['worst_us']:8.1f} {row['mean_us']:8.1f} {row['mean_flow_us']:9.1f} "
-              f"{row['of_bound_mean']:8.1%} {row['resent_percent']:6.2f} % {row['max_queue_bytes'] // 1000:4} KB  "
-              f"{row['published'] or '-'}", flush=True)
+                  f"{row['published_bound'] or '-'}; seeds {args.first} to {args.first + row['seeds'] - 1}\n", file=out)
+            print("| scheduler | worst | mean | mean flow | of bound | resent | queue | published |", file=out)
+            print("| --- " * 8 + "|", file=out)
+        print(f"| {kind} | {row['worst_us']:.1f} | {row['mean_us']:.1f} | {row['mean_flow_us']:.1f} | "
+              f"{row['of_bound_mean']:.1%} | {row['resent_percent']:.2f} % | {row['max_queue_bytes'] // 1000} KB | "
+              f"{row['published'] or '-'} |", file=out, flush=True)
         rows.append(row)
-    for line in tell_goal(traffic, rows[0]):
-        print(line)
-    return rows
+    return rows, figures_of(traffic, rows[0])
 
 
-def bench_loss(args):
-    print("\nloss, permutation of 16 hosts, 8 MB: goodput of a host in Gb/s, mean over the seeds")
-    print(f"  {'loss':<8} {'go-back-n':>10} " + " ".join(f"{k:>10}" for k in FEW) + f" {'times':>7}")
-    rows = []
+def bench_loss(args, out):
+    print("\nloss, permutation of 16 hosts, 8 MB: goodput of a host in Gb/s, mean over the seeds\n", file=out)
+    print("| loss | go-back-n | " + " | ".join(FEW) + " | times |\n" + "| --- " * (len(FEW) + 3) + "|", file=out)
+    rows, figures = [], []
     for ppm in LOSSES:
         faults = f"{{ spine = 0; count = 4; lose_ppm = {ppm // 2}; }}"
         rates = {}
@@ -151,37 +138,33 @@ def bench_loss(args):
             runs = simulate(args.sim, text, args.first, args.seeds)
             rates[name] = sum(run["goodput_gbps"] for run in runs) / args.seeds / 16
         times = rates["adaptive"] / rates["go-back-n"]
-        print(f"  {ppm / 10000:<6.1f} % {rates['go-back-n']:10.3f} " + " ".join(f"{rates[k]:10.2f}" for k in FEW) +
-              f" {times:7.1f}  goal, {LOSS_GOAL} times: {by_how_much(times, LOSS_GOAL, False)}", flush=True)
+        print(f"| {ppm / 10000:.1f} % | {rates['go-back-n']:.3f} | " + " | ".join(f"{rates[k]:.2f}" for k in FEW) +
+              f" | {times:.1f} |", file=out, flush=True)
         rows.append({"traffic": "loss", "loss_percent": ppm / 10000, "gbps": rates, "times": times})
-    return rows
+        figures.append(Figure(f"loss_{ppm}_ppm", f"loss of {ppm / 10000:g} %: goodput of a host, adaptive", "Gb/s",
+                              [rates["adaptive"]], "go-back-n", [rates["go-back-n"]], at_least(times=LOSS_GOAL)))
+    return rows, figures
 
 
-def main():
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("sim")
-    parser.add_argument("json")
-    parser.add_argument("--full", action="store_true")
+def options(parser):
+    parser.add_argument("--full", action="store_true", help="all traffic under all schedulers")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--only", action="append", default=[])
-    args = parser.parse_args()
-    names = [t["name"] for t in TRAFFIC] + ["loss"]
-    unknown = sorted(set(args.only) - set(names))
-    if unknown:
-        sys.exit(f"bench: no such traffic: {', '.join(unknown)}; there is {', '.join(names)}")
-    started = time.monotonic()
-    rows = []
-    for traffic in TRAFFIC:
-        if not args.only or traffic["name"] in args.only:
-            rows += bench_traffic(args, traffic)
-    if not args.only or "loss" in args.only:
-        rows += bench_loss(args)
-    print(f"\ntook {time.monotonic() - started:.0f} s")
-    with open(args.json, "w", encoding="ascii") as f:
-        json.dump({"version": 1, "full": args.full, "figures": rows}, f, indent=1)
-        f.write("\n")
+    parser.add_argument("--first", type=int, default=1, metavar="SEED")
+    parser.add_argument("--only", action="append", default=[], metavar="TRAFFIC", choices=[t["name"] for t in TRAFFIC] + ["loss"])
 
 
-if __name__ == "__main__":
-    main()
+def run(bench):
+    args = argparse.Namespace(sim=bench.path("app/roce-sim/roce-sim"), seeds=bench.option("seeds", 5),
+                              first=bench.option("first", 1), only=bench.option("only", []), full=bench.option("full", False))
+    rows, figures = [], []
+    for traffic in TRAFFIC + [{"name": "loss"}]:
+        if args.only and traffic["name"] not in args.only:
+            continue
+        more = bench_loss(args, bench.out) if traffic["name"] == "loss" else bench_traffic(args, traffic, bench.out)
+        rows += more[0]
+        figures += more[1]
+    return Result(figures, rows)
+
+
+ROW = Row("sim", "path schedulers in the simulator, beside published figures (6 min; --full: longer)", run,
+          ("app/roce-sim/roce-sim",), options=options)

@@ -4,15 +4,13 @@
 
 usage: congestion.py ROCE-SIM
 """
-import importlib.util
 import os
 import sys
 from types import SimpleNamespace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-spec = importlib.util.spec_from_file_location("bench", os.path.join(HERE, "..", "bench", "bench_congestion.py"))
-bench = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(bench)
+sys.path.insert(0, os.path.join(HERE, "..", "bench"))
+import bench_congestion as bench
 
 CONTROLLERS = [(kind, more) for _, kind, more in bench.KINDS]
 LOADED = ["dcqcn", "nscc", "theta-powertcp", "predictive", "learned"]
