@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 
 import bench_congestion
 import bench_crypto
+import bench_daemon
 import bench_gateway
 import bench_network
 import bench_paths
@@ -25,10 +26,10 @@ from figures import Failure, as_json, markdown
 from picture import svg
 from running import TOP, Bench, about_machine, load, say, tell
 
-ROWS = [*bench_tp.ROWS, *bench_network.ROWS, bench_gateway.ROW, bench_crypto.ROW, bench_paths.ROW, bench_sim.ROW,
-        bench_congestion.ROW]
+ROWS = [*bench_tp.ROWS, *bench_daemon.ROWS, *bench_network.ROWS, bench_gateway.ROW, bench_crypto.ROW, bench_paths.ROW,
+        bench_sim.ROW, bench_congestion.ROW]
 # Without names of rows: those of docs/performance.md.
-USUAL = ["rc", "messages", "bandwidth", "qps", "memory", "workers", "protected", "gateway"]
+USUAL = ["rc", "messages", "latency", "bandwidth", "gateway", "protected", "qps", "memory", "workers", "idle", "start"]
 FORMS = ("json", "markdown", "svg")
 ENDING = {"json": "json", "markdown": "md", "svg": "svg"}
 

@@ -114,17 +114,17 @@ class CommandLine(unittest.TestCase):
     def test_a_run(self):
         with tempfile.TemporaryDirectory() as tmp:
             files = [f"{tmp}/bench.{kind}" for kind in ("json", "md", "svg")]
-            done = self.run_bench("memory", "--quick", "--runs", "1", "--build", BUILD, "--json", files[0], "--markdown", files[1],
+            done = self.run_bench("messages", "--quick", "--runs", "1", "--build", BUILD, "--json", files[0], "--markdown", files[1],
                                   "--svg", files[2])
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(files[0], encoding="utf-8") as f:
                 told = json.load(f)
             with open(files[1], encoding="utf-8") as f:
-                self.assertIn("| memory | a memory region |", f.read())
+                self.assertIn("| messages | WRITEs of 8 B,", f.read())
             ElementTree.parse(files[2])
-        self.assertEqual({f["row"] for f in told["figures"]}, {"memory"})
+        self.assertEqual({f["row"] for f in told["figures"]}, {"messages"})
         self.assertGreater(told["machine"]["cpus"], 0)
-        self.assertIn("| memory | a memory region |", done.stdout)
+        self.assertIn("| messages | WRITEs of 8 B,", done.stdout)
 
     def test_mistakes_are_told_before_anything_runs(self):
         for args, word in ((["nonesuch"], "nonesuch"), (["rc", "--json", "/nonesuch/x.json"], "/nonesuch/x.json"),
