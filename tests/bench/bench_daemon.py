@@ -6,10 +6,10 @@ import time
 
 import running
 from bench_network import TARGETS
-from bench_tp import memory as transport_memory
-from daemons import Daemon, Wire, af_packet, end_process
-from figures import Failure, Figure, Result, Row, at_most
-from running import last_lines, read
+from bench_tp import memory as transport_memory, workers as transport_workers
+from daemons import PERFTEST_PORT, Daemon, Wire, af_packet, end_process, perftest_figures
+from figures import Failure, Figure, Result, Row, at_least, at_most
+from running import last_lines, read, wait_for
 
 IDLE_S, IDLE_US = 5, 20000
 START_LIMIT_S, LOOK_S = 30, 0.001
@@ -122,10 +122,49 @@ def memory(bench):
         Figure("daemon_mr", "the same for a memory region", "B", of["mrs"], goal=at_most(plus=128))])
 
 
+# ---- workers
+
+def loop_gbps(daemon, n, pairs=2):
+    """Of pairs of ib_send_bw within one daemon, together. They wait for events, since they have no CPUs of their own."""
+    programs = []
+    try:
+        for host in ((), ("127.0.0.1",)):
+            for port in range(PERFTEST_PORT, PERFTEST_PORT + pairs):
+                args = ["ib_send_bw", "-d", "roced0", "-x", "1", "-F", "-e", "-s", "65536", "-n", str(n), "-p", str(port),
+                        "--report_gbits", *host]
+                programs.append(subprocess.Popen(daemon.on(args, shared=True), stdout=subprocess.PIPE,
+                                                 stderr=subprocess.STDOUT, text=True))
+                if not host:
+                    wait_for(lambda port=port: daemon.wire.listens("A", port), 10, "ib_send_bw does not listen")
+        outs = [program.communicate(timeout=90)[0] for program in programs]
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"ib_send_bw does not end: {error}") from error
+    finally:
+        for program in programs:
+            end_process(program)
+    return sum(perftest_figures("ib_send_bw", out)[3] for out in outs[pairs:])
+
+
+def workers(bench):
+    figures = transport_workers(bench).figures
+    if os.getuid() != 0:
+        return Result(figures)
+    gbps, cpus = {1: [], 2: []}, (running.cpu(True), running.cpu(False))
+    with Wire() as wire:
+        for _ in range(bench.runs):
+            for count, values in gbps.items():
+                lcores = ", ".join(f'{{ lcore = {1 + i}; cpus = "{cpus[i]}"; }}' for i in range(count))
+                with Daemon(bench, wire, "A", af_packet() + f",qpairs={count}", workers=lcores) as daemon:
+                    values.append(loop_gbps(daemon, 500 if bench.quick else 5000))
+    return Result(figures + [Figure("daemon_workers_2", "ib_send_bw 64 KB within a daemon, two pairs, two workers", "Gb/s", gbps[2],
+                                    "one worker", gbps[1], at_least(times=1.9))])
+
+
 ROWS = [
     Row("latency", "one-way latency of a WRITE of 8 B, software only, one core for each end", latency, ("tests/bench/bench_latency",)),
     Row("memory", "memory of an idle queue pair and of a region; of a daemon too as root", memory,
         (*TARGETS, "tests/bench/bench_tp", "tests/tools/greedy")),
+    Row("workers", "one and two workers; of a daemon too as root", workers, (*TARGETS, "tests/bench/bench_tp")),
     Row("idle", "what an idle daemon uses of a core, and how soon it wakes", idle, (*TARGETS, "tests/bench/bench_wake"), root=True),
     Row("start", "from the start of the daemon until it is ready, beside testpmd", start, TARGETS, root=True),
 ]

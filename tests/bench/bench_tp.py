@@ -96,7 +96,6 @@ ROWS = [
     Row("rc", "RC WRITE and SEND, requester and responder in one thread over an in-memory link", rc, TARGETS),
     Row("messages", "WRITEs of 8 B a second of one core", messages, TARGETS),
     Row("qps", "cost of a packet with 10, 1,000 and 10,000 queue pairs", qps, TARGETS),
-    Row("workers", "one and two workers", workers, TARGETS),
     Row("protected", "what protection adds to a NIC's packets, beside the cipher in them", protected, TARGETS),
     Row("pace", "what a queue pair with a limit sends over an in-memory link", pace, TARGETS),
 ]

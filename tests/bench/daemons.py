@@ -163,9 +163,14 @@ def pair(server, client, ready, timeout=90):
 
 
 def perftest(tool, a, b, size, n, shared=False, mtu=4096, more=()):
-    """The last line of figures of a perftest program, server at daemon b and client at a, as numbers."""
+    """Figures of a perftest program, server at daemon b and client at a."""
     args = [tool, "-d", "roced0", "-x", "1", "-F", "-m", str(mtu), "-s", str(size), "-n", str(n), *more]
     out = pair(b.on(args, shared), a.on([*args, SIDE["B"]], shared), lambda: b.wire.listens("B", PERFTEST_PORT))
+    return perftest_figures(tool, out)
+
+
+def perftest_figures(tool, out):
+    """The last line of them, as numbers: bytes, messages, peak, average, messages a second in millions."""
     lines = [line.split() for line in out.splitlines() if re.match(r" *\d+ +\d+ +[\d.]", line)]
     if not lines:
         raise Failure(f"{tool} told no figures:\n{out}")

@@ -83,7 +83,11 @@ class Figure:
     def met(self):
         if self.limit is None:
             return None
-        over = statistics.median(v - self.goal.limit(b or 0.0) for v, b in self.pairs())
+        pairs = [(v, self.goal.limit(b or 0.0)) for v, b in self.pairs()]
+        if min(limit for _, limit in pairs) <= 0:
+            over = statistics.median(v - limit for v, limit in pairs)
+        else:
+            over = statistics.median(v / limit for v, limit in pairs) - 1
         return over <= 0 if self.goal.at_most else over >= 0
 
     def as_dict(self):
