@@ -71,6 +71,7 @@ int telemetry_find(char path[TELEMETRY_PATH_BYTES])
 	int n = 0;
 
 	glob("/run/dpdk/*/dpdk_telemetry.v2*", 0, NULL, &found);
+	glob("/run/roced/dpdk/*/dpdk_telemetry.v2*", GLOB_APPEND, NULL, &found); /* of the systemd unit */
 	glob("/tmp/dpdk/*/dpdk_telemetry.v2*", GLOB_APPEND, NULL, &found);
 	if (own != NULL &&
 		snprintf(pattern, sizeof(pattern), "%s/dpdk/*/dpdk_telemetry.v2*", own) < (int)sizeof(pattern))

@@ -22,6 +22,7 @@
 #include "log.h"
 #include "net_memif.h"
 #include "nodes.h"
+#include "notify.h"
 #include "gateway.h"
 #include "protect.h"
 #include "shape.h"
@@ -427,7 +428,9 @@ static int run(struct roced *roced, bool background)
 	rc = guarded_start(roced);
 	if (rc == 0) {
 		tell_ready(roced);
+		notify_ready(roced);
 		main_loop_run(roced);
+		notify_stopping();
 	} else {
 		log_line(LOG_ERR, "not started: %s", strerror(-rc));
 	}
@@ -444,6 +447,7 @@ int main(int argc, char **argv)
 
 	if (rc != 0)
 		return rc == 1 ? 0 : 2;
+	log_start();
 	if (options.help_config) {
 		config_print_help(stdout, options.markdown);
 		return 0;
@@ -451,9 +455,9 @@ int main(int argc, char **argv)
 	roced = calloc(1, sizeof(*roced));
 	if (roced == NULL)
 		return 1;
-	n_errors = config_load(options.file, &roced->config, stderr);
+	n_errors = config_load(options.file, &roced->config, log_stream());
 	if (n_errors != 0)
-		fprintf(stderr, "roced: %u error%s in %s\n", n_errors, n_errors == 1 ? "" : "s", options.file);
+		fprintf(log_stream(), "roced: %u error%s in %s\n", n_errors, n_errors == 1 ? "" : "s", options.file);
 	else if (options.check)
 		printf("%s: ok\n", options.file);
 	rc = n_errors != 0 ? 1 : options.check ? 0 : run(roced, options.daemon);

@@ -13,12 +13,13 @@
 #include "group.h"
 #include "log.h"
 #include "net_memif.h"
+#include "notify.h"
 #include "protect.h"
 #include "roced.h"
 #include "telemetry.h"
 #include "worker.h"
 
-#define LINK_POLL_NS  1000000000u
+#define LINK_POLL_NS  NOTIFY_TICK_NS
 #define MAX_EVENTS    8
 
 int main_loop_init(struct roced *roced)
@@ -190,6 +191,7 @@ void main_loop_run(struct roced *roced)
 			tell_unagreed(roced);
 			group_advance(roced, now_ns);
 			gateway_watch(roced, now_ns);
+			notify_tick(roced);
 			link_ns = now_ns + LINK_POLL_NS;
 		}
 	}

@@ -5,7 +5,7 @@
  * the wait. So a thread of its own looks whether others are stuck, ends the connections of file systems that keep them
  * waiting, and has the user shut out. (userfaultfd is no such danger: accesses from outside never wait for it.)
  *
- * The connections are those of fusectl, mounted for this process only. One whose owner is the client's user goes
+ * The connections are those of fusectl, mounted for this process only, or without the right to that where the system has it. One whose owner is the client's user goes
  * first; with user namespaces the owner may be another one of the user's numbers, so all but root's go next.
  */
 #include <dirent.h>
@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -28,6 +29,8 @@
 #define FORGIVE_LOOKS  120    /* one strike less */
 #define LOG_LOOKS      20     /* of a wait that no file system of a user explains */
 #define MAX_OFFENDERS  32
+#define SYSTEM_FUSECTL "/sys/fs/fuse/connections"
+#define FUSECTL_MAGIC  0x65735543 /* statfs(2) */
 
 struct offender {
 	uid_t uid;
@@ -39,7 +42,7 @@ struct stall_watch {
 	pthread_t thread;
 	int stop_fd;
 	int out[2];            /* pipe of uid_t to the main thread */
-	int fusectl_fd;        /* -1: not mounted yet */
+	int fusectl_fd;        /* -1: not found yet */
 	uint64_t looks;
 	uint64_t last[VD_MAX_WORKERS + 1]; /* the access each thread was in */
 	uint32_t same[VD_MAX_WORKERS + 1]; /* at how many looks */
@@ -48,8 +51,21 @@ struct stall_watch {
 
 /* ---- file systems of users ---- */
 
-/* Without a place in the tree, so nobody else sees it. */
-static int mount_fusectl(void)
+/* Where systemd mounts it; an empty directory until then. Files there want CAP_DAC_OVERRIDE, and no CAP_SYS_ADMIN. */
+static int open_system_fusectl(void)
+{
+	int fd = open(SYSTEM_FUSECTL, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statfs st;
+
+	if (fd >= 0 && (fstatfs(fd, &st) != 0 || st.f_type != FUSECTL_MAGIC)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Our own has no place in the tree, so nobody else sees it. */
+static int find_fusectl(void)
 {
 	int fs = fsopen("fusectl", FSOPEN_CLOEXEC), fd = -1;
 
@@ -57,7 +73,7 @@ static int mount_fusectl(void)
 		fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
 	if (fs >= 0)
 		close(fs);
-	return fd;
+	return fd >= 0 ? fd : open_system_fusectl();
 }
 
 static bool is_waiting(int dir, const char *name, uid_t *owner)
@@ -103,7 +119,7 @@ static uint32_t waiting_connections(struct stall_watch *watch, uid_t uid, bool a
 	int fd;
 
 	if (watch->fusectl_fd < 0)
-		watch->fusectl_fd = mount_fusectl();
+		watch->fusectl_fd = find_fusectl();
 	fd = watch->fusectl_fd >= 0 ? openat(watch->fusectl_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (dir == NULL) {
