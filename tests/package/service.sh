@@ -120,6 +120,10 @@ with_rights "$rights"
 both "af_packet" "$(af_packet_device port)" 4096 4200 "$rights"
 both "memif" "net_memif0,role=ROLE,socket=$tmp_dir/memif.sock,socket-abstract=no,bsize=2176" 1024 1500 "$rights"
 tap
+SERVICE=0
+with_rights "$rights"
+both "root of a container, af_packet" "$(af_packet_device port)" 4096 4200 "$rights"
+SERVICE=54340
 for right in net_admin net_raw ipc_lock; do
 	check "af_packet needs $right" fails_without $right
 done
