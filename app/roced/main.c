@@ -25,6 +25,7 @@
 #include "notify.h"
 #include "gateway.h"
 #include "protect.h"
+#include "reach.h"
 #include "shape.h"
 #include "telemetry.h"
 
@@ -313,6 +314,7 @@ static void stop(struct roced *roced)
 	gateway_fini(roced);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		worker_destroy(roced->workers[w]);
+	reach_fini(roced);
 	link_fini(roced);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		port_close(&roced->ports[p]);

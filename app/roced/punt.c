@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "group.h"
 #include "protect.h"
+#include "reach.h"
 #include "wire_arp_nd.h"
 #include "wire_cm.h"
 
@@ -124,6 +125,11 @@ static bool handle_host(struct roced *roced, struct port *port, struct rte_mbuf 
 	case WIRE_ND_ECHO4:
 	case WIRE_ND_ECHO6:
 		return answer_echo(roced, port, m, &msg);
+	case WIRE_ND_ECHO4_REPLY:
+	case WIRE_ND_ECHO6_REPLY:
+		if (!reach_rx(roced, port, rte_pktmbuf_mtod(m, const uint8_t *), TP_PKT(m), &msg, clock_now_ns()))
+			drop(roced, BASE_DROP_NOT_ROCE);
+		return false;
 	default:
 		drop(roced, BASE_DROP_NOT_ROCE);
 		return false;

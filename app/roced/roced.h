@@ -23,6 +23,7 @@ struct worker;
 struct stall_watch;
 struct protect;
 struct gateway;
+struct reach_trials;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -54,6 +55,7 @@ struct roced {
 	struct stall_watch *stalls;
 	struct protect *protect;           /* protect.h; NULL: nobody is to be protected */
 	struct gateway *gateway;           /* gateway.h; NULL: there is none */
+	struct reach_trials *reach;        /* reach.h; NULL: nobody has asked yet */
 	uint64_t seed;
 	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
 	struct cc_dcqcn_params dcqcn;

@@ -39,5 +39,6 @@ int telemetry_ports_start(void);
 int telemetry_protect_start(void);
 int telemetry_xdp_start(void);
 int telemetry_gateway_start(void);
+int telemetry_reach_start(void);
 
 #endif
