@@ -19,6 +19,7 @@ static const struct command {
 	{"rekey", NULL, "PEER...|all", "have protected peers change their keys now", rocectl_rekey},
 	{"alarms", NULL, "[--json]", "print what somebody should look at", rocectl_alarms},
 	{"gateway", NULL, "[--watch] [ADDRESS...]", "print what a gateway counted, and its paths to far gateways", rocectl_gateway},
+	{"doctor", NULL, "[--json] [-c FILE] [ADDRESS...]", "look for what is wrong, and say what to do", rocectl_doctor},
 	{"xdp", NULL, "", "print which frames went to AF_XDP ports, and which to the kernel", rocectl_xdp},
 };
 

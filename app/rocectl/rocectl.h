@@ -10,6 +10,7 @@ enum rocectl_exit {
 	ROCECTL_OK = 0,
 	ROCECTL_FOUND_BAD = 1, /* did its work and found something wrong */
 	ROCECTL_UNUSABLE = 2,  /* bad usage or input that cannot be read */
+	ROCECTL_FOUND_PROBLEM = 3, /* doctor: worse than FOUND_BAD */
 };
 
 int rocectl_decode(int argc, char **argv);
@@ -18,6 +19,7 @@ int rocectl_sas(int argc, char **argv);
 int rocectl_rekey(int argc, char **argv);
 int rocectl_alarms(int argc, char **argv);
 int rocectl_gateway(int argc, char **argv);
+int rocectl_doctor(int argc, char **argv);
 int rocectl_xdp(int argc, char **argv);
 
 #endif
