@@ -50,13 +50,16 @@ static void check_host_ports(struct config_reader *reader, struct config_gateway
 		if (gateway->host_ports[i][0] == '\0')
 			continue; /* it could not be read */
 		if (port < 0) {
-			config_error(reader, &at, "gateway.host_ports[%u]: there is no port \"%s\"", i, gateway->host_ports[i]);
+			config_error(reader, &at, "gateway.host_ports[%u]: there is no port \"%s\"", i,
+				gateway->host_ports[i]);
 			continue;
 		}
 		gateway->host_mask |= 1u << port;
 		for (uint32_t d = 0; d < config->n_devices; d++) {
 			if (strcmp(config->devices[d].port, gateway->host_ports[i]) == 0)
-				config_error(reader, &at, "gateway.host_ports[%u]: \"%s\" is the port of devices[%u], hosts need one of their own",
+				config_error(reader, &at,
+					"gateway.host_ports[%u]: \"%s\" is the port of devices[%u], hosts need one of "
+					"their own",
 					i, gateway->host_ports[i], d);
 		}
 	}
@@ -79,7 +82,8 @@ static void check_networks(struct config_reader *reader, const struct config_gat
 		for (uint32_t s = 0; s <= r; s++) {
 			for (uint32_t k = 0; k < (s < r ? gateway->remotes[s].n_networks : i); k++) {
 				if (config_same_network(&remote->networks[i], &gateway->remotes[s].networks[k]))
-					config_error(reader, &remote->at, "gateway.remotes[%u].networks[%u]: stands at remotes[%u] too", r, i, s);
+					config_error(reader, &remote->at,
+						"gateway.remotes[%u].networks[%u]: stands at remotes[%u] too", r, i, s);
 			}
 		}
 	}
@@ -94,15 +98,18 @@ static void check_remote(struct config_reader *reader, const struct config_gatew
 	if (remote->address.len == 0)
 		return; /* it could not be read */
 	if (!is_host(&remote->address))
-		config_error(reader, &remote->at, "gateway.remotes[%u].address: a network, must be the address of one host", r);
+		config_error(reader, &remote->at,
+			"gateway.remotes[%u].address: a network, must be the address of one host", r);
 	for (uint32_t i = 0; i < device->n_addrs; i++)
 		has |= wire_addr_is_v4(&device->addrs[i].addr) == v4;
 	if (!has)
-		config_error(reader, &remote->at, "gateway.remotes[%u].address: device \"%s\" has no address of IPv%d to send from", r,
+		config_error(reader, &remote->at,
+			"gateway.remotes[%u].address: device \"%s\" has no address of IPv%d to send from", r,
 			device->name, v4 ? 4 : 6);
 	for (uint32_t s = 0; s < r; s++) {
 		if (config_same_network(&gateway->remotes[s].address, &remote->address))
-			config_error(reader, &remote->at, "gateway.remotes[%u].address: is that of remotes[%u] too", r, s);
+			config_error(reader, &remote->at,
+				"gateway.remotes[%u].address: is that of remotes[%u] too", r, s);
 	}
 	check_networks(reader, gateway, r);
 }
@@ -120,12 +127,15 @@ static void check_direct_network(struct config_reader *reader, const struct conf
 
 	for (uint32_t k = 0; k < i; k++) {
 		if (overlap(&gateway->direct[i], &gateway->direct[k]))
-			config_error(reader, &at, "gateway.direct[%u]: overlaps with direct[%u], give one of the two", i, k);
+			config_error(reader, &at,
+				"gateway.direct[%u]: overlaps with direct[%u], give one of the two", i, k);
 	}
 	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
 		for (uint32_t k = 0; k < gateway->remotes[r].n_networks; k++) {
 			if (overlap(&gateway->direct[i], &gateway->remotes[r].networks[k]))
-				config_error(reader, &at, "gateway.direct[%u]: overlaps with remotes[%u].networks[%u], a host is behind a far gateway or not",
+				config_error(reader, &at,
+					"gateway.direct[%u]: overlaps with remotes[%u].networks[%u], a host is behind "
+					"a far gateway or not",
 					i, r, k);
 		}
 	}
@@ -166,8 +176,10 @@ void config_check_gateway(struct config_reader *reader)
 	const struct config_at at = {0};
 
 	if (gateway->device[0] == '\0') {
-		if (gateway->n_host_ports != 0 || count_vlans(gateway) != 0 || gateway->n_remotes != 0 || gateway->n_direct != 0)
-			config_error(reader, &at, "gateway.device: missing, name the device whose addresses tunnels have");
+		if (gateway->n_host_ports != 0 || count_vlans(gateway) != 0 || gateway->n_remotes != 0 ||
+			gateway->n_direct != 0)
+			config_error(reader, &at,
+				"gateway.device: missing, name the device whose addresses tunnels have");
 		return;
 	}
 	while (gateway->device_index < config->n_devices &&
@@ -183,8 +195,10 @@ void config_check_gateway(struct config_reader *reader)
 		check_remote(reader, gateway, r);
 	check_direct(reader, gateway);
 	take_all_frames(config, gateway);
-	if (ranges_meet(gateway->port, config->protection.port) || config->protection.control_port - gateway->port < CRYPT_MSG_LANES ||
+	if (ranges_meet(gateway->port, config->protection.port) ||
+		config->protection.control_port - gateway->port < CRYPT_MSG_LANES ||
 		WIRE_ROCE_PORT - gateway->port < CRYPT_MSG_LANES)
-		config_error(reader, &at, "gateway.port: one of the %u ports from %u on is RoCE's, or of the group protection",
+		config_error(reader, &at,
+			"gateway.port: one of the %u ports from %u on is RoCE's, or of the group protection",
 			(unsigned int)CRYPT_MSG_LANES, gateway->port);
 }

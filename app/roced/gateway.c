@@ -45,10 +45,12 @@ static uint32_t fixed_sum(const uint8_t *ip)
 /* What does not change from packet to packet. */
 static void make_header(const struct gateway *gateway, struct gateway_remote *remote, const struct port_addr *from)
 {
-	struct wire_l2l3 net = {.src = remote->local, .dst = remote->addr, .has_vlan = from->has_vlan, .vlan_tci = from->vlan_tci};
+	struct wire_l2l3 net = {
+		.src = remote->local, .dst = remote->addr, .has_vlan = from->has_vlan, .vlan_tci = from->vlan_tci};
 
 	memcpy(net.smac, from->mac, sizeof(net.smac));
-	remote->header_bytes = (uint8_t)wire_udp_write(remote->header, &net, 0, (uint16_t)gateway->config->port, remote->header, 0);
+	remote->header_bytes =
+		(uint8_t)wire_udp_write(remote->header, &net, 0, (uint16_t)gateway->config->port, remote->header, 0);
 	remote->l3_off = (uint8_t)(ETH_BYTES + (from->has_vlan ? VLAN_BYTES : 0));
 	remote->l4_off = (uint8_t)(remote->l3_off + (remote->v4 ? IP4_BYTES : IP6_BYTES));
 	if (remote->v4)
@@ -120,7 +122,8 @@ void gateway_find_remotes(struct roced *roced)
 	for (uint32_t r = 0; gateway != NULL && r < gateway->n_remotes; r++) {
 		struct gateway_remote *remote = &gateway->remotes[r];
 
-		remote->link = link_hold_by(roced, gateway->fabric, gateway->config->device_index, &remote->local, &remote->addr);
+		remote->link = link_hold_by(
+			roced, gateway->fabric, gateway->config->device_index, &remote->local, &remote->addr);
 		if (remote->link == NULL)
 			log_line(LOG_WARNING, "gateway: there is no way to %s: give devices[].gateway4 or gateway6",
 				wire_addr_print(&remote->addr, text));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gateway role (docs/gateway.md): RoCE packets of hosts at some ports go through tunnels to far gateways, over many paths, and come
- * out of them in order. What tunnels know is lib/gateway's; here is what it has to do with ports, mbufs and neighbours.
+ * The gateway role (docs/gateway.md): RoCE packets of hosts at some ports go through tunnels to far gateways, over many
+ * paths, and come out of them in order. What tunnels know is lib/gateway's; here is what it has to do with ports, mbufs
+ * and neighbours.
  */
 #ifndef GATEWAY_H
 #define GATEWAY_H
@@ -131,11 +132,12 @@ enum gateway_sum {
 	GATEWAY_SUM_TUNNELLED, GATEWAY_SUM_CAME, GATEWAY_SUM_BRIDGED, GATEWAY_SUM_FLOODED, GATEWAY_SUM_UNORDERED,
 	GATEWAY_SUM_REPORTS_SENT, GATEWAY_SUM_REPORTS_RECEIVED, GATEWAY_SUM_PROBES, GATEWAY_SUM_ASKED,
 	GATEWAY_SUM_FLOWS, GATEWAY_SUM_FLOWS_MADE, GATEWAY_SUM_FLOWS_AGED, GATEWAY_SUM_FLOWS_REFUSED,
-	GATEWAY_SUM_HELD, GATEWAY_SUM_MOST_HELD, GATEWAY_SUM_IN_ORDER, GATEWAY_SUM_AHEAD, GATEWAY_SUM_LATE, GATEWAY_SUM_MISSING,
-	GATEWAY_SUM_WAITS_OVER, GATEWAY_SUM_NOT_HELD,
-	GATEWAY_SUM_DIRECT, GATEWAY_SUM_DIRECT_PAIRS, GATEWAY_SUM_DIRECT_FLOWS, GATEWAY_SUM_DIRECT_REFUSED, GATEWAY_SUM_DIRECT_OWN,
-	GATEWAY_SUM_DIRECT_MOVES, GATEWAY_SUM_DIRECT_TRIALS, GATEWAY_SUM_DIRECT_LEARNED, GATEWAY_SUM_DIRECT_UNLEARNED, GATEWAY_SUM_DIRECT_MATCHED,
-	GATEWAY_SUM_DIRECT_UNMATCHED, GATEWAY_SUM_DIRECT_MARKS, GATEWAY_SUM_DIRECT_LOSSES, GATEWAY_SUM_DIRECT_SILENCES,
+	GATEWAY_SUM_HELD, GATEWAY_SUM_MOST_HELD, GATEWAY_SUM_IN_ORDER, GATEWAY_SUM_AHEAD, GATEWAY_SUM_LATE,
+	GATEWAY_SUM_MISSING, GATEWAY_SUM_WAITS_OVER, GATEWAY_SUM_NOT_HELD,
+	GATEWAY_SUM_DIRECT, GATEWAY_SUM_DIRECT_PAIRS, GATEWAY_SUM_DIRECT_FLOWS, GATEWAY_SUM_DIRECT_REFUSED,
+	GATEWAY_SUM_DIRECT_OWN, GATEWAY_SUM_DIRECT_MOVES, GATEWAY_SUM_DIRECT_TRIALS, GATEWAY_SUM_DIRECT_LEARNED,
+	GATEWAY_SUM_DIRECT_UNLEARNED, GATEWAY_SUM_DIRECT_MATCHED, GATEWAY_SUM_DIRECT_UNMATCHED,
+	GATEWAY_SUM_DIRECT_MARKS, GATEWAY_SUM_DIRECT_LOSSES, GATEWAY_SUM_DIRECT_SILENCES,
 	GATEWAY_SUM_CNPS_SENT, GATEWAY_SUM_CNPS_HELD_BACK, GATEWAY_SUM_CNPS_UNKNOWN,
 	GATEWAY_SUMS
 };
@@ -196,7 +198,8 @@ static inline uint16_t gateway_host_vlan(const struct gateway *gateway, const ui
 }
 
 /* A frame that has come by a port is of hosts, one that leaves by it is for them: theirs is the port, or the VLAN. */
-static inline bool gateway_is_of_hosts(const struct gateway *gateway, const struct port *port, const uint8_t *frame, size_t n)
+static inline bool gateway_is_of_hosts(
+	const struct gateway *gateway, const struct port *port, const uint8_t *frame, size_t n)
 {
 	return gateway_is_host_port(gateway, port) ||
 	       (port == gateway->fabric && gateway_host_vlan(gateway, frame, n) != 0);
@@ -231,12 +234,13 @@ uint64_t gateway_next_ns(const struct worker *worker);
 int gateway_direct_init(struct gateway_worker *gw);
 /* A host is reached without a far gateway. */
 bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_addr *dst);
-/* RoCE between a host here and one in a direct network, parsed, of hosts' or the fabric's port; it goes over the bridge, or to the
- * worker that knows these two, which calls gateway_direct_pass(). */
+/* RoCE between a host here and one in a direct network, parsed, of hosts' or the fabric's port; it goes over the
+ * bridge, or to the worker that knows these two, which calls gateway_direct_pass(). */
 enum gateway_verdict gateway_direct(struct worker *worker, struct rte_mbuf *m);
 /* Takes note of it, and where it leaves gives it its source port. */
 void gateway_direct_pass(struct worker *worker, struct rte_mbuf *m);
-/* At the fabric's port, for a host here: to be bridged, after gateway_direct() has seen it if it is RoCE of a direct network. */
+/* At the fabric's port, for a host here: to be bridged, after gateway_direct() has seen it if it is RoCE of a direct
+ * network. */
 enum gateway_verdict gateway_direct_came(struct worker *worker, struct rte_mbuf *m);
 /* Of one worker, to those of the others. Main thread. */
 void gateway_direct_sum(struct gateway_sums *sums, const struct gateway_worker *gw);
@@ -257,7 +261,7 @@ void gateway_wait_fini(struct gateway_worker *gw);
 
 /* ---- gateway_long.c ---- */
 
-/* A host's packet is too long for the tunnel: it is dropped and counted, and the host told, ten times a second at most. */
+/* A host's packet is too long for the tunnel: it is dropped and counted, the host told, ten times a second at most. */
 void gateway_refuse_long(struct worker *worker, uint32_t remote, struct rte_mbuf *m);
 
 /* ---- gateway_cnp.c: what a gateway does that notifies for its hosts ---- */
@@ -266,14 +270,16 @@ void gateway_refuse_long(struct worker *worker, uint32_t remote, struct rte_mbuf
 int gateway_cnp_init(struct roced *roced, struct gateway *gateway);
 /* A host's packet leaves by a tunnel. */
 void gateway_cnp_leaves(struct worker *worker, const struct gateway_flow_key *key, const struct wire_pkt *pkt);
-/* A packet for a host has come by a tunnel, from its IP header on, and would be handed on with this ECN field. Returns the one that it gets. */
+/* A packet for a host has come by a tunnel, from its IP header on, and would be handed on with this ECN field. Returns
+ * the one that it gets. */
 uint8_t gateway_cnp_comes(struct worker *worker, uint8_t remote, const struct rte_mbuf *m, uint8_t ecn);
 
 /* ---- gateway_send.c ---- */
 
-/* Puts the headers of a tunnel's packet in front of what the mbuf has; counted as dropped if that cannot be. The path of t is taken;
- * lane: whose tunnel it is, the worker's own but for reports. */
-void gateway_send(struct worker *worker, uint32_t remote, uint32_t lane, const struct wire_tunnel *t, uint8_t tos, struct rte_mbuf *m);
+/* Puts the headers of a tunnel's packet in front of what the mbuf has; counted as dropped if that cannot be. The path
+ * of t is taken; lane: whose tunnel it is, the worker's own but for reports. */
+void gateway_send(struct worker *worker, uint32_t remote, uint32_t lane, const struct wire_tunnel *t, uint8_t tos,
+	struct rte_mbuf *m);
 /* Reports what has come by a lane. */
 void gateway_send_report(struct worker *worker, struct gateway_lane *lane);
 

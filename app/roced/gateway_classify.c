@@ -101,11 +101,12 @@ static bool is_fragment(const uint8_t *frame, size_t n, const struct wire_pkt *p
 {
 	const uint8_t *ip = frame + pkt->l3_off;
 
-	return pkt->l3_version == 4 && n >= pkt->l3_off + 28u && (get16(ip + 6) & FRAGMENT) == 0x2000 && ip[9] == NEXT_UDP &&
-	       (ip[0] & 15) == 5 && get16(ip + 22) == WIRE_ROCE_PORT;
+	return pkt->l3_version == 4 && n >= pkt->l3_off + 28u && (get16(ip + 6) & FRAGMENT) == 0x2000 &&
+	       ip[9] == NEXT_UDP && (ip[0] & 15) == 5 && get16(ip + 22) == WIRE_ROCE_PORT;
 }
 
-static enum gateway_verdict of_host(struct worker *worker, const struct port *port, struct rte_mbuf *m, const uint8_t *frame)
+static enum gateway_verdict of_host(
+	struct worker *worker, const struct port *port, struct rte_mbuf *m, const uint8_t *frame)
 {
 	struct gateway_worker *gw = worker->gateway;
 	struct wire_pkt *pkt = TP_PKT(m);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A gateway that notifies for its hosts: a packet that has come by a tunnel with a congestion mark makes a notification (CNP: IBTA
- * annex A17, 17.9.3) to the host that sent it, by the same tunnel, and goes on without the mark, so that nobody notifies twice. Whose
- * queue pair that is, lib/gateway finds out of what passes (gateway_peers.h); where it does not know, the mark goes on.
+ * A gateway that notifies for its hosts: a packet that has come by a tunnel with a congestion mark makes a notification
+ * (CNP: IBTA annex A17, 17.9.3) to the host that sent it, by the same tunnel, and goes on without the mark, so that
+ * nobody notifies twice. Whose queue pair that is, lib/gateway finds out of what passes (gateway_peers.h); where it
+ * does not know, the mark goes on.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,9 +84,17 @@ static void notify(struct worker *worker, uint8_t remote, const struct gateway_p
 		return;
 	}
 	pkt = TP_PKT(m);
-	*pkt = (struct wire_pkt){.kind = WIRE_KIND_ROCE_V2, .l3_version = wire_addr_is_v4(&p->src) ? 4 : 6, .opcode = WIRE_CNP, .becn = 1,
-		.dqpn = qpn, .payload_bytes = RESERVED_BYTES, .tos = (uint8_t)(worker->roced->config.congestion.cnp_dscp << 2),
-		.ttl = HOP_LIMIT, .ip_frag = DONT_FRAGMENT, .pkey = DEFAULT_PKEY, .udp_sport = (uint16_t)(FIRST_SPORT | (qpn & 0x3fff))};
+	*pkt = (struct wire_pkt){.kind = WIRE_KIND_ROCE_V2,
+		.l3_version = wire_addr_is_v4(&p->src) ? 4 : 6,
+		.opcode = WIRE_CNP,
+		.becn = 1,
+		.dqpn = qpn,
+		.payload_bytes = RESERVED_BYTES,
+		.tos = (uint8_t)(worker->roced->config.congestion.cnp_dscp << 2),
+		.ttl = HOP_LIMIT,
+		.ip_frag = DONT_FRAGMENT,
+		.pkey = DEFAULT_PKEY,
+		.udp_sport = (uint16_t)(FIRST_SPORT | (qpn & 0x3fff))};
 	frame = rte_pktmbuf_mtod(m, uint8_t *);
 	wire_write(frame, &net, pkt);
 	memset(frame + pkt->payload_off, 0, RESERVED_BYTES);

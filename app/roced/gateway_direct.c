@@ -37,7 +37,8 @@ bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_add
 	const struct config_gateway *config = gateway->config;
 
 	for (uint32_t i = 0; i < config->n_direct; i++) {
-		if (wire_addr_same_network(&config->direct[i].addr, dst, wire_addr_prefix(&config->direct[i].addr, config->direct[i].len)))
+		if (wire_addr_same_network(&config->direct[i].addr, dst,
+			    wire_addr_prefix(&config->direct[i].addr, config->direct[i].len)))
 			return true;
 	}
 	return false;
@@ -155,8 +156,10 @@ static void dump_pair(const struct roced *roced, const struct gateway_pairs_told
 
 		if (path->sent == 0)
 			continue;
-		log_line(LOG_NOTICE, "gateway: %s to %s by port %u: sent %" PRIu64 ", lost %" PRIu64 ", rtt_ns %u, ecn_percent %u%s", src, dst,
-			told->sport + p, path->sent, path->lost, path->sched.srtt_ns, path->sched.ecn_percent, path->sched.alive ? "" : ", dead");
+		log_line(LOG_NOTICE,
+			"gateway: %s to %s by port %u: sent %" PRIu64 ", lost %" PRIu64 ", rtt_ns %u, ecn_percent %u%s",
+			src, dst, told->sport + p, path->sent, path->lost, path->sched.srtt_ns, path->sched.ecn_percent,
+			path->sched.alive ? "" : ", dead");
 	}
 }
 

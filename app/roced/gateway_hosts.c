@@ -80,7 +80,8 @@ void gateway_hosts_learn(struct gateway_hosts *hosts, const struct gateway_host 
 		return;
 	rte_seqlock_write_lock(&set->lock);
 	for (uint32_t i = 0; i < WAYS; i++) {
-		if (set->ways[i].seen_ns != 0 && memcmp(&set->ways[i].host.addr, &host->addr, sizeof(host->addr)) == 0) {
+		if (set->ways[i].seen_ns != 0 &&
+			memcmp(&set->ways[i].host.addr, &host->addr, sizeof(host->addr)) == 0) {
 			at = &set->ways[i];
 			break;
 		}

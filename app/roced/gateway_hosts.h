@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts behind a gateway: at which port and link address an IP address was seen. Learnt from what hosts send; read by all workers without
- * a lock, written by any, seldom. Of fixed size: among addresses that fall into one set the one seen longest ago goes.
+ * Hosts behind a gateway: at which port and link address an IP address was seen. Learnt from what hosts send; read by
+ * all workers without a lock, written by any, seldom. Of fixed size: among addresses that fall into one set the one
+ * seen longest ago goes.
  */
 #ifndef GATEWAY_HOSTS_H
 #define GATEWAY_HOSTS_H

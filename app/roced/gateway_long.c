@@ -20,7 +20,8 @@ static void tell(struct worker *worker, uint32_t mtu, const struct rte_mbuf *m, 
 	answer = rte_pktmbuf_alloc(worker->roced->tx_pool);
 	if (answer == NULL)
 		return;
-	n = wire_icmp_too_big(rte_pktmbuf_mtod(answer, uint8_t *), rte_pktmbuf_mtod(m, const uint8_t *), pkt, &from->addr, port->mac, mtu);
+	n = wire_icmp_too_big(rte_pktmbuf_mtod(answer, uint8_t *), rte_pktmbuf_mtod(m, const uint8_t *), pkt,
+		&from->addr, port->mac, mtu);
 	if (n == 0) {
 		rte_pktmbuf_free(answer);
 		return;

@@ -11,7 +11,8 @@ static uint32_t slot_of(const struct wire_addr *addr)
 	return (addr->b[15] ^ (uint32_t)addr->b[14] << 1 ^ addr->b[13]) % GATEWAY_RECENT;
 }
 
-void gateway_recent_learn(struct gateway_recent *recent, struct gateway_hosts *hosts, const struct gateway_host *host, uint64_t now_ns)
+void gateway_recent_learn(
+	struct gateway_recent *recent, struct gateway_hosts *hosts, const struct gateway_host *host, uint64_t now_ns)
 {
 	struct gateway_recent_host *at = &recent->learnt[slot_of(&host->addr)];
 
@@ -21,8 +22,8 @@ void gateway_recent_learn(struct gateway_recent *recent, struct gateway_hosts *h
 	*at = (struct gateway_recent_host){.host = *host, .until_ns = now_ns + GATEWAY_RECENT_NS};
 }
 
-bool gateway_recent_find(struct gateway_recent *recent, const struct gateway_hosts *hosts, const struct wire_addr *addr, uint64_t now_ns,
-	struct gateway_host *host)
+bool gateway_recent_find(struct gateway_recent *recent, const struct gateway_hosts *hosts, const struct wire_addr *addr,
+	uint64_t now_ns, struct gateway_host *host)
 {
 	struct gateway_recent_host *at = &recent->found[slot_of(addr)];
 

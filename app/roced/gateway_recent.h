@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a worker has just looked up, so that a packet like those before it costs no hash: where hosts are, for a millisecond, and behind which far
- * gateway they are, which does not change. A few places by bits of the address: who makes addresses up so that they meet has them looked up.
- * One thread.
+ * What a worker has just looked up, so that a packet like those before it costs no hash: where hosts are, for a
+ * millisecond, and behind which far gateway they are, which does not change. A few places by bits of the address: who
+ * makes addresses up so that they meet has them looked up. One thread.
  */
 #ifndef GATEWAY_RECENT_H
 #define GATEWAY_RECENT_H
@@ -31,10 +31,11 @@ struct gateway_recent {
 };
 
 /* As gateway_hosts_learn(); what it was told a moment ago it is not told again. */
-void gateway_recent_learn(struct gateway_recent *recent, struct gateway_hosts *hosts, const struct gateway_host *host, uint64_t now_ns);
+void gateway_recent_learn(
+	struct gateway_recent *recent, struct gateway_hosts *hosts, const struct gateway_host *host, uint64_t now_ns);
 /* As gateway_hosts_find(), or where the host was a moment ago. */
-bool gateway_recent_find(struct gateway_recent *recent, const struct gateway_hosts *hosts, const struct wire_addr *addr, uint64_t now_ns,
-	struct gateway_host *host);
+bool gateway_recent_find(struct gateway_recent *recent, const struct gateway_hosts *hosts, const struct wire_addr *addr,
+	uint64_t now_ns, struct gateway_host *host);
 /* Of an address; if it is not known, the caller fills it in. */
 struct gateway_recent_way *gateway_recent_way(struct gateway_recent *recent, const struct wire_addr *dst);
 

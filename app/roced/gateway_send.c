@@ -17,7 +17,8 @@ static void put16(uint8_t *p, uint32_t v)
 }
 
 /* What differs from packet to packet. bytes: of UDP. */
-static void finish_header(struct gateway_worker *gw, const struct gateway_remote *remote, uint8_t *frame, uint32_t bytes, uint8_t tos)
+static void finish_header(
+	struct gateway_worker *gw, const struct gateway_remote *remote, uint8_t *frame, uint32_t bytes, uint8_t tos)
 {
 	uint8_t *ip = frame + remote->l3_off;
 
@@ -36,7 +37,8 @@ static void finish_header(struct gateway_worker *gw, const struct gateway_remote
 	put16(frame + remote->l4_off + 6, 0);
 }
 
-void gateway_send(struct worker *worker, uint32_t remote_index, uint32_t lane, const struct wire_tunnel *t, uint8_t tos, struct rte_mbuf *m)
+void gateway_send(struct worker *worker, uint32_t remote_index, uint32_t lane, const struct wire_tunnel *t, uint8_t tos,
+	struct rte_mbuf *m)
 {
 	struct gateway_worker *gw = worker->gateway;
 	const struct gateway_remote *remote = &gw->shared->remotes[remote_index];
@@ -76,7 +78,8 @@ void gateway_encap(struct worker *worker, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *), remote = pkt->plane, tos = pkt->tos;
 	uint32_t bytes = (uint32_t)(pkt->frame_bytes - pkt->l3_off);
 	struct wire_tunnel t = {.type = WIRE_TUNNEL_PACKET};
-	/* What has another DSCP may be of another priority, which a pause does not hold up: a notification does not wait for acknowledgements. */
+	/* What has another DSCP may be of another priority, which a pause does not hold up: a notification does not
+	 * wait for acknowledgements. */
 	struct gateway_flow_key key = {.dqpn = pkt->dqpn, .sport = pkt->udp_sport | (uint32_t)(tos >> 2) << 16};
 	struct gateway_flow *flow;
 
@@ -96,8 +99,8 @@ void gateway_encap(struct worker *worker, struct rte_mbuf *m)
 		gateway_tx_packet(&gw->tx[remote], worker->now_ns, &t);
 	} else {
 		gw->counters.unordered++;
-		gateway_tx_packet_fixed(&gw->tx[remote], base_siphash(&(struct base_siphash_key){{1, 2}}, &key, sizeof(key)),
-			worker->now_ns, &t);
+		gateway_tx_packet_fixed(&gw->tx[remote],
+			base_siphash(&(struct base_siphash_key){{1, 2}}, &key, sizeof(key)), worker->now_ns, &t);
 	}
 	gw->tx_tos[remote] = tos;
 	gw->counters.tunnelled++;

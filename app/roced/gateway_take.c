@@ -108,7 +108,8 @@ static struct gateway_lane *lane_of(const struct gateway_worker *gw, const uint8
 }
 
 /* Of what this worker has sent to that gateway. */
-static void take_reports(struct gateway_worker *gw, const struct gateway_lane *lane, const struct wire_tunnel *t, const uint8_t *reports)
+static void take_reports(
+	struct gateway_worker *gw, const struct gateway_lane *lane, const struct wire_tunnel *t, const uint8_t *reports)
 {
 	struct wire_tunnel_report report;
 
@@ -144,10 +145,13 @@ static bool is_whole(struct rte_mbuf *m)
 	return bytes == m->pkt_len || rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - bytes)) == 0;
 }
 
-static void take_packet(struct worker *worker, const struct gateway_lane *lane, const struct wire_tunnel *t, uint8_t tos, struct rte_mbuf *m)
+static void take_packet(struct worker *worker, const struct gateway_lane *lane, const struct wire_tunnel *t,
+	uint8_t tos, struct rte_mbuf *m)
 {
-	const struct gateway_place place = {.tunnel = (uint32_t)lane->remote * GATEWAY_LANES + lane->lane, .flow = t->flow,
-		.generation = t->generation, .seq = t->seq};
+	const struct gateway_place place = {.tunnel = (uint32_t)lane->remote * GATEWAY_LANES + lane->lane,
+		.flow = t->flow,
+		.generation = t->generation,
+		.seq = t->seq};
 	uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *), ecn;
 
 	if (!is_whole(m)) {

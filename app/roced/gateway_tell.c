@@ -44,15 +44,18 @@ static void add_worker(struct gateway_sums *sums, const struct gateway_worker *g
 const char *gateway_sum_name(enum gateway_sum sum)
 {
 	static const char *const names[GATEWAY_SUMS] = {
-		[GATEWAY_SUM_TUNNELLED] = "tunnelled", [GATEWAY_SUM_CAME] = "delivered", [GATEWAY_SUM_BRIDGED] = "bridged",
+		[GATEWAY_SUM_TUNNELLED] = "tunnelled", [GATEWAY_SUM_CAME] = "delivered",
+		[GATEWAY_SUM_BRIDGED] = "bridged",
 		[GATEWAY_SUM_FLOODED] = "flooded", [GATEWAY_SUM_UNORDERED] = "unordered",
 		[GATEWAY_SUM_REPORTS_SENT] = "reports_sent", [GATEWAY_SUM_REPORTS_RECEIVED] = "reports_received",
-		[GATEWAY_SUM_PROBES] = "probes", [GATEWAY_SUM_ASKED] = "hosts_asked", [GATEWAY_SUM_FLOWS] = "flows", [GATEWAY_SUM_FLOWS_MADE] = "flows_made",
+		[GATEWAY_SUM_PROBES] = "probes", [GATEWAY_SUM_ASKED] = "hosts_asked",
+		[GATEWAY_SUM_FLOWS] = "flows", [GATEWAY_SUM_FLOWS_MADE] = "flows_made",
 		[GATEWAY_SUM_FLOWS_AGED] = "flows_aged", [GATEWAY_SUM_FLOWS_REFUSED] = "flows_refused",
 		[GATEWAY_SUM_HELD] = "held", [GATEWAY_SUM_MOST_HELD] = "most_held", [GATEWAY_SUM_IN_ORDER] = "in_order",
 		[GATEWAY_SUM_AHEAD] = "ahead", [GATEWAY_SUM_LATE] = "late", [GATEWAY_SUM_MISSING] = "missing",
 		[GATEWAY_SUM_WAITS_OVER] = "waits_over", [GATEWAY_SUM_NOT_HELD] = "not_held",
-		[GATEWAY_SUM_DIRECT] = "direct", [GATEWAY_SUM_DIRECT_PAIRS] = "direct_pairs", [GATEWAY_SUM_DIRECT_FLOWS] = "direct_flows",
+		[GATEWAY_SUM_DIRECT] = "direct", [GATEWAY_SUM_DIRECT_PAIRS] = "direct_pairs",
+		[GATEWAY_SUM_DIRECT_FLOWS] = "direct_flows",
 		[GATEWAY_SUM_DIRECT_REFUSED] = "direct_refused", [GATEWAY_SUM_DIRECT_OWN] = "direct_own",
 		[GATEWAY_SUM_DIRECT_MOVES] = "direct_moves",
 		[GATEWAY_SUM_DIRECT_TRIALS] = "direct_trials", [GATEWAY_SUM_DIRECT_LEARNED] = "direct_learned",
@@ -127,9 +130,11 @@ void gateway_dump(const struct roced *roced)
 		struct gateway_told_remote told;
 
 		gateway_tell_remote(roced, r, &told);
-		log_line(LOG_NOTICE, "gateway: far gateway %s: %s, room %u, paths %u, dead %u, sent %" PRIu64 ", lost %" PRIu64
-			", bad_reports %" PRIu64, wire_addr_print(&told.addr, text), told.reachable ? "reachable" : "not reachable", told.room,
-			told.n_paths, told.dead, told.sent, told.lost, told.bad_reports);
+		log_line(LOG_NOTICE,
+			"gateway: far gateway %s: %s, room %u, paths %u, dead %u, sent %" PRIu64 ", lost %" PRIu64
+			", bad_reports %" PRIu64, wire_addr_print(&told.addr, text),
+			told.reachable ? "reachable" : "not reachable", told.room, told.n_paths, told.dead, told.sent,
+			told.lost, told.bad_reports);
 	}
 	gateway_direct_dump(roced);
 }

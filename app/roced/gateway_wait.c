@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets for hosts that nobody has seen: hosts are asked for them, and they wait a while, in their order, for the answer. */
+/* Packets for hosts that nobody has seen: hosts are asked for them, and they wait a while, in their order, for the
+ * answer. */
 #include <string.h>
 
 #include "gateway.h"

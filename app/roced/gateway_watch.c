@@ -39,7 +39,8 @@ static void watch_mtu(struct roced *roced, uint32_t r, const struct sums *now, c
 	gateway->watched[r].too_long = now->too_long;
 	if (more != 0)
 		alarm_raise(&roced->alarms, now_ns, &mtu_kind, name, more,
-			"hosts send IP packets of %u bytes and the tunnel takes %u: let the hosts use a smaller RDMA MTU, or the ports[].mtu of \"%s\""
+			"hosts send IP packets of %u bytes and the tunnel takes %u: let the hosts use a smaller RDMA "
+			"MTU, or the ports[].mtu of \"%s\""
 			" be %u and not %u, and that of all between the gateways",
 			now->bytes, room, port->config->name, port->config->mtu + now->bytes - room, port->config->mtu);
 }
@@ -61,7 +62,8 @@ static void watch_silence(struct roced *roced, uint32_t r, const struct sums *no
 	} else if (sends && ++watched->silent >= SILENT) {
 		watched->silent = SILENT;
 		alarm_raise(&roced->alarms, now_ns, &silent_kind, name, 1, gateway_remote_mac(remote, mac) ?
-			"it reports nothing of what is sent to it: it does not run, or does not have us among its gateway.remotes" :
+			"it reports nothing of what is sent to it: it does not run, or does not have us among its "
+			"gateway.remotes" :
 			"no neighbour answers on the way to it");
 	}
 }

@@ -79,7 +79,8 @@ static int put_all(struct rte_tel_data *d, const struct answer *answer)
 
 enum path_column { UDP_PORT, PATH_SENT, PATH_LOST, RTT, ECN, DEAD_AT, PATH_COLUMNS };
 
-static const char *const path_names[PATH_COLUMNS] = {"udp_port", "sent", "lost", "rtt_ns", "ecn_percent", "dead_at_workers"};
+static const char *const path_names[PATH_COLUMNS] = {
+	"udp_port", "sent", "lost", "rtt_ns", "ecn_percent", "dead_at_workers"};
 
 static uint64_t path_cell(const struct gateway_told_remote *remote, uint32_t p, enum path_column column)
 {

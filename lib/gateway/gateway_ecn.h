@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explicit congestion notification through a tunnel: RFC 6040. The outer header gets the inner one's field (its normal mode). */
+/* Explicit congestion notification through a tunnel: RFC 6040. The outer header gets the inner one's field (its normal
+ * mode). */
 #ifndef GATEWAY_ECN_H
 #define GATEWAY_ECN_H
 
@@ -15,8 +16,9 @@
 static inline uint8_t gateway_ecn_leave(uint8_t inner, uint8_t outer)
 {
 	static const uint8_t table[4][4] = {
-		/* outer:                  Not-ECT               ECT(1)                ECT(0)                CE */
-		[GATEWAY_ECN_NOT_ECT] = {GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_DROP},
+		/* outer: Not-ECT, ECT(1), ECT(0), CE */
+		[GATEWAY_ECN_NOT_ECT] = {
+			GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_NOT_ECT, GATEWAY_ECN_DROP},
 		[GATEWAY_ECN_ECT1] = {GATEWAY_ECN_ECT1, GATEWAY_ECN_ECT1, GATEWAY_ECN_ECT1, GATEWAY_ECN_CE},
 		[GATEWAY_ECN_ECT0] = {GATEWAY_ECN_ECT0, GATEWAY_ECN_ECT1, GATEWAY_ECN_ECT0, GATEWAY_ECN_CE},
 		[GATEWAY_ECN_CE] = {GATEWAY_ECN_CE, GATEWAY_ECN_CE, GATEWAY_ECN_CE, GATEWAY_ECN_CE},

@@ -150,7 +150,8 @@ static struct gateway_flow *make(struct gateway_flows *f, const struct gateway_f
 	flow = &f->flows[f->unused];
 	f->unused = flow->older;
 	generation = (uint8_t)(flow->generation + 1);
-	*flow = (struct gateway_flow){.key = *key, .seen_ns = now_ns, .number = flow->number, .generation = generation, .used = true};
+	*flow = (struct gateway_flow){
+		.key = *key, .seen_ns = now_ns, .number = flow->number, .generation = generation, .used = true};
 	f->places[place_of(f, key)] = flow->number;
 	link_newest(f, flow);
 	(*host)++;
@@ -191,7 +192,8 @@ struct gateway_flow *gateway_flows_get(struct gateway_flows *flows, const struct
 	return number != 0 ? seen(flows, number, now_ns) : make(flows, key, now_ns);
 }
 
-struct gateway_flow *gateway_flows_find(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns)
+struct gateway_flow *gateway_flows_find(
+	struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns)
 {
 	uint32_t number = number_of(flows, key);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flows of hosts, as a gateway tells them apart: what has to stay in order. A table of fixed size; a flow that was silent for long gives
- * its place to a new one. Keys come from the network, so places are by a hash that nobody can foresee, and one host may have only a
- * share of them. Pure; one thread; memory is taken at set-up.
+ * Flows of hosts, as a gateway tells them apart: what has to stay in order. A table of fixed size; a flow that was
+ * silent for long gives its place to a new one. Keys come from the network, so places are by a hash that nobody can
+ * foresee, and one host may have only a share of them. Pure; one thread; memory is taken at set-up.
  */
 #ifndef GATEWAY_FLOWS_H
 #define GATEWAY_FLOWS_H
@@ -53,9 +53,11 @@ struct gateway_flows *gateway_flows_new(const struct gateway_flows_config *confi
 void gateway_flows_free(struct gateway_flows *flows);
 
 /* Finds the flow, or makes it. NULL: the table is full of flows that live, or the host has its share. */
-struct gateway_flow *gateway_flows_get(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
+struct gateway_flow *gateway_flows_get(
+	struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
 /* The same, but none is made: NULL: it is not there. */
-struct gateway_flow *gateway_flows_find(struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
+struct gateway_flow *gateway_flows_find(
+	struct gateway_flows *flows, const struct gateway_flow_key *key, uint64_t now_ns);
 /* The flow of that number; NULL: there is none. */
 const struct gateway_flow *gateway_flows_at(const struct gateway_flows *flows, uint32_t number);
 /* Ends at most `most` flows that were silent for too long. */

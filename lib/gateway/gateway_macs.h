@@ -26,7 +26,8 @@ struct gateway_macs {
 };
 
 /* A group address is nobody's, nor is 0; those are not learnt. */
-void gateway_macs_learn(struct gateway_macs *macs, const uint8_t mac[GATEWAY_MAC_BYTES], uint32_t port, uint64_t now_ns);
+void gateway_macs_learn(
+	struct gateway_macs *macs, const uint8_t mac[GATEWAY_MAC_BYTES], uint32_t port, uint64_t now_ns);
 
 /* The port of an address; GATEWAY_NO_PORT: not known, or for many. */
 uint32_t gateway_macs_find(const struct gateway_macs *macs, const uint8_t mac[GATEWAY_MAC_BYTES], uint64_t now_ns);

@@ -54,7 +54,9 @@ enum gateway_match_sent gateway_match_look(const struct gateway_match *m, uint32
 		return GATEWAY_SENT_RESTART;
 	if (ahead >= 0)
 		return GATEWAY_SENT_NEW;
-	return m->told || (m->again && base_psn_diff(psn, m->again_next) >= 0) ? GATEWAY_SENT_AGAIN : GATEWAY_SENT_UNTOLD;
+	if (m->told || (m->again && base_psn_diff(psn, m->again_next) >= 0))
+		return GATEWAY_SENT_AGAIN;
+	return GATEWAY_SENT_UNTOLD;
 }
 
 void gateway_match_send(struct gateway_match *m, uint32_t psn, bool asks, uint32_t psns, uint64_t now_ns)
@@ -104,7 +106,8 @@ static bool arrived(struct gateway_match *m, uint32_t end)
 	return true;
 }
 
-struct gateway_match_heard gateway_match_hear(struct gateway_match *m, uint32_t psn, enum gateway_match_answer answer, uint64_t now_ns)
+struct gateway_match_heard gateway_match_hear(
+	struct gateway_match *m, uint32_t psn, enum gateway_match_answer answer, uint64_t now_ns)
 {
 	/* These say that a request did not arrive, or could not be taken: only what is in front of it was. */
 	bool refuses = answer == GATEWAY_ANSWER_SEQUENCE || answer == GATEWAY_ANSWER_NOT_READY;
@@ -128,7 +131,8 @@ struct gateway_match_heard gateway_match_hear(struct gateway_match *m, uint32_t 
 
 bool gateway_match_expects(const struct gateway_match *m, uint32_t psn)
 {
-	return m->begun && base_psn_diff(psn, m->answered) >= 0 && base_psn_diff(psn, m->limit) < 0 && base_psn_diff(m->next, psn) <= LATEST;
+	return m->begun && base_psn_diff(psn, m->answered) >= 0 && base_psn_diff(psn, m->limit) < 0 &&
+	       base_psn_diff(m->next, psn) <= LATEST;
 }
 
 bool gateway_match_idle(const struct gateway_match *m)

@@ -10,7 +10,8 @@
 
 /* ---- tables ---- */
 
-static struct gateway_flows *table(const struct gateway_pairs_config *config, uint32_t max, uint32_t max_per_host, uint64_t salt)
+static struct gateway_flows *table(
+	const struct gateway_pairs_config *config, uint32_t max, uint32_t max_per_host, uint64_t salt)
 {
 	return gateway_flows_new(&(struct gateway_flows_config){
 		.max = max,
@@ -38,7 +39,8 @@ struct gateway_pairs *gateway_pairs_new(const struct gateway_pairs_config *confi
 	p->pairs = calloc((size_t)config->max_pairs + 1, sizeof(p->pairs[0]));
 	p->flows = calloc((size_t)config->max_flows + 1, sizeof(p->flows[0]));
 	p->backs = calloc((size_t)config->max_flows + 1, sizeof(p->backs[0]));
-	if (p->pairs_by != NULL && p->flows_by != NULL && p->backs_by != NULL && p->pairs != NULL && p->flows != NULL && p->backs != NULL)
+	if (p->pairs_by != NULL && p->flows_by != NULL && p->backs_by != NULL && p->pairs != NULL && p->flows != NULL &&
+		p->backs != NULL)
 		return p;
 	gateway_pairs_free(p);
 	return NULL;
@@ -77,7 +79,8 @@ struct ref gateway_pairs_ref(const struct gateway_pairs *p, const struct flow *f
 }
 
 /* Each one that is made is looked at here at once, so a number that has another one now has another generation. */
-struct pair *gateway_pairs_get(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, uint64_t now_ns)
+struct pair *gateway_pairs_get(
+	struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, uint64_t now_ns)
 {
 	const struct gateway_flow_key key = {.src = *src, .dst = *dst};
 	const struct gateway_flow *entry = gateway_flows_get(p->pairs_by, &key, now_ns);
@@ -90,13 +93,16 @@ struct pair *gateway_pairs_get(struct gateway_pairs *p, const struct wire_addr *
 	if (pair->epoch != 0 && pair->generation == entry->generation)
 		return pair;
 	seed = base_siphash(&p->config.key, &key, sizeof(key)) + entry->generation;
-	*pair = (struct pair){.epoch = pair->epoch + 1, .generation = entry->generation, .trial_wait_ns = GATEWAY_PAIRS_TRIAL_NS,
+	*pair = (struct pair){.epoch = pair->epoch + 1,
+		.generation = entry->generation,
+		.trial_wait_ns = GATEWAY_PAIRS_TRIAL_NS,
 		.sport = (uint16_t)(FIRST_SPORT + seed % (0x4000 - PATH_SCHED_MAX_EVS))};
 	path_sched_init(&pair->sched, &p->config.sched, seed);
 	return pair;
 }
 
-struct flow *gateway_pairs_get_flow(struct gateway_pairs *p, const struct pair *pair, const struct gateway_flow_key *key, uint64_t now_ns)
+struct flow *gateway_pairs_get_flow(
+	struct gateway_pairs *p, const struct pair *pair, const struct gateway_flow_key *key, uint64_t now_ns)
 {
 	const struct gateway_flow *entry = gateway_flows_get(p->flows_by, key, now_ns);
 	const struct ref of = {.number = (uint32_t)(pair - p->pairs), .epoch = pair->epoch};
@@ -105,7 +111,8 @@ struct flow *gateway_pairs_get_flow(struct gateway_pairs *p, const struct pair *
 	if (entry == NULL)
 		return NULL;
 	flow = &p->flows[entry->number];
-	if (flow->epoch == 0 || flow->generation != entry->generation || flow->pair.number != of.number || flow->pair.epoch != of.epoch)
+	if (flow->epoch == 0 || flow->generation != entry->generation || flow->pair.number != of.number ||
+		flow->pair.epoch != of.epoch)
 		*flow = (struct flow){.epoch = flow->epoch + 1, .generation = entry->generation, .pair = of};
 	return flow;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths to hosts that no gateway is in front of. A path is a UDP source port. Nobody at the far end reports what comes by it, so what is
- * known of it is what passes here anyway: the hosts' own acknowledgements, matched with the requests they are for (gateway_match.h), and
- * their congestion notifications. Nobody at the far end puts anything back in order either, so a flow (all that one host sends to one
- * queue pair of another; of datagrams, by one source port) takes another path only when nothing of it is on the way. A host that spreads
- * what it sends to a queue pair over source ports knows what it does: those stay.
+ * Paths to hosts that no gateway is in front of. A path is a UDP source port. Nobody at the far end reports what comes
+ * by it, so what is known of it is what passes here anyway: the hosts' own acknowledgements, matched with the requests
+ * they are for (gateway_match.h), and their congestion notifications. Nobody at the far end puts anything back in order
+ * either, so a flow (all that one host sends to one queue pair of another; of datagrams, by one source port) takes
+ * another path only when nothing of it is on the way. A host that spreads what it sends to a queue pair over source
+ * ports knows what it does: those stay.
  *
- * An acknowledgement names the requester's queue pair, which no request does. Which of them belong together is learned: an answer
- * whose PSN just one flow between two hosts expects is that flow's, and so is all for the same queue pair; after the second one it is
- * believed.
+ * An acknowledgement names the requester's queue pair, which no request does. Which of them belong together is learned:
+ * an answer whose PSN just one flow between two hosts expects is that flow's, and so is all for the same queue pair;
+ * after the second one it is believed.
  *
- * Tables of fixed size, their places by a hash that nobody can foresee; what was silent for long goes first. Pure; one thread;
- * memory is taken at set-up.
+ * Tables of fixed size, their places by a hash that nobody can foresee; what was silent for long goes first. Pure; one
+ * thread; memory is taken at set-up.
  */
 #ifndef GATEWAY_PAIRS_H
 #define GATEWAY_PAIRS_H
@@ -64,12 +65,13 @@ struct gateway_pairs *gateway_pairs_new(const struct gateway_pairs_config *confi
 /* NULL is allowed. */
 void gateway_pairs_free(struct gateway_pairs *p);
 
-/* A RoCE packet from src, a host here, to dst leaves: the UDP source port it takes. Its own where there is no room to know more. */
-uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, const struct wire_pkt *pkt,
-	uint64_t now_ns);
+/* A RoCE packet from src, a host here, to dst leaves: the UDP source port it takes. Its own where there is no room to
+ * know more. */
+uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst,
+	const struct wire_pkt *pkt, uint64_t now_ns);
 /* A RoCE packet from far, a host there, to host has come. */
-void gateway_pairs_hear(struct gateway_pairs *p, const struct wire_addr *far, const struct wire_addr *host, const struct wire_pkt *pkt,
-	uint64_t now_ns);
+void gateway_pairs_hear(struct gateway_pairs *p, const struct wire_addr *far, const struct wire_addr *host,
+	const struct wire_pkt *pkt, uint64_t now_ns);
 /* Ends at most `most` of each table that were silent for too long. */
 void gateway_pairs_age(struct gateway_pairs *p, uint64_t now_ns, uint32_t most);
 

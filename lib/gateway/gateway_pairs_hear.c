@@ -94,7 +94,8 @@ static void told(struct gateway_pairs *p, struct pair *pair, struct flow *flow, 
 	path_sched_acked(&pair->sched, flow->ev, pkt->becn, heard->rtt_ns, now_ns);
 }
 
-static void hear_answer(struct gateway_pairs *p, const struct gateway_flow_key *key, const struct wire_pkt *pkt, uint64_t now_ns)
+static void hear_answer(
+	struct gateway_pairs *p, const struct gateway_flow_key *key, const struct wire_pkt *pkt, uint64_t now_ns)
 {
 	struct flow *flow = flow_back(p, key, now_ns);
 	struct gateway_match_heard heard;
@@ -132,14 +133,15 @@ static void hear_cnp(struct gateway_pairs *p, const struct gateway_flow_key *key
 	path_sched_acked(&pair->sched, flow->ev, true, 0, now_ns);
 }
 
-void gateway_pairs_hear(struct gateway_pairs *p, const struct wire_addr *far, const struct wire_addr *host, const struct wire_pkt *pkt,
-	uint64_t now_ns)
+void gateway_pairs_hear(struct gateway_pairs *p, const struct wire_addr *far, const struct wire_addr *host,
+	const struct wire_pkt *pkt, uint64_t now_ns)
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	const struct gateway_flow_key key = {.src = *far, .dst = *host, .dqpn = pkt->dqpn};
 
 	if (info->service == WIRE_SERVICE_CNP)
 		hear_cnp(p, &key, now_ns);
-	else if (wire_op_is(info, WIRE_OP_RESPONSE) && (info->service == WIRE_SERVICE_RC || info->service == WIRE_SERVICE_XRC))
+	else if (wire_op_is(info, WIRE_OP_RESPONSE) &&
+		 (info->service == WIRE_SERVICE_RC || info->service == WIRE_SERVICE_XRC))
 		hear_answer(p, &key, pkt, now_ns);
 }

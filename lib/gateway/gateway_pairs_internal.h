@@ -73,8 +73,10 @@ struct gateway_pairs {
 struct flow *gateway_pairs_flow_at(const struct gateway_pairs *p, const struct ref *ref);
 struct ref gateway_pairs_ref(const struct gateway_pairs *p, const struct flow *flow);
 /* Finds or makes it; NULL: there is no room. */
-struct pair *gateway_pairs_get(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, uint64_t now_ns);
-struct flow *gateway_pairs_get_flow(struct gateway_pairs *p, const struct pair *pair, const struct gateway_flow_key *key, uint64_t now_ns);
+struct pair *gateway_pairs_get(
+	struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, uint64_t now_ns);
+struct flow *gateway_pairs_get_flow(
+	struct gateway_pairs *p, const struct pair *pair, const struct gateway_flow_key *key, uint64_t now_ns);
 /* Its requester is no longer known, and looked for again. */
 void gateway_pairs_unlearn(struct gateway_pairs *p, struct flow *flow);
 

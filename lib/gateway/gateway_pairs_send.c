@@ -7,6 +7,8 @@
 #define TRIAL_MOST_NS UINT64_C(64000000000)
 #define LEAST_MTU     256u
 #define READ_MOST     (1u << 22)
+/* These ask for an answer by themselves. */
+#define ASKING        (WIRE_OP_READ | WIRE_OP_ATOMIC | WIRE_OP_FLUSH | WIRE_OP_ATOMIC_WRITE)
 
 /* A packet on its way, and whose it is. */
 struct passing {
@@ -65,8 +67,8 @@ static void suspect(struct gateway_pairs *p, const struct passing *a)
 	}
 }
 
-/* Whether nothing of the flow is on its path any more: all of it was acknowledged or, where that is not known, so much time has passed
- * that what comes by another path does not overtake it. */
+/* Whether nothing of the flow is on its path any more: all of it was acknowledged or, where that is not known, so much
+ * time has passed that what comes by another path does not overtake it. */
 static bool may_move(const struct gateway_pairs *p, const struct passing *a)
 {
 	const struct flow *flow = a->flow;
@@ -87,7 +89,8 @@ static bool may_move(const struct gateway_pairs *p, const struct passing *a)
 	return a->sent == GATEWAY_SENT_UNTOLD && quiet_ns > p->config.flowlet_ns;
 }
 
-/* A dead path is known to live again only if something is sent there; if not, that is lost and the host's timer has to find out. */
+/* A dead path is known to live again only if something is sent there; if not, that is lost and the host's timer has to
+ * find out. */
 static bool try_dead(struct gateway_pairs *p, const struct passing *a, uint8_t *ev)
 {
 	struct pair *pair = a->pair;
@@ -132,11 +135,12 @@ static void move(struct gateway_pairs *p, const struct passing *a)
 static void classify(struct passing *a, const struct wire_pkt *pkt)
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
-	bool reliable = info->service == WIRE_SERVICE_RC || info->service == WIRE_SERVICE_XRC || info->service == WIRE_SERVICE_EXT;
+	bool reliable = info->service == WIRE_SERVICE_RC || info->service == WIRE_SERVICE_XRC ||
+			info->service == WIRE_SERVICE_EXT;
 
 	a->cnp = info->service == WIRE_SERVICE_CNP;
 	a->request = reliable && !wire_op_is(info, WIRE_OP_RESPONSE);
-	a->asks = a->request && (pkt->ack_req || wire_op_is(info, WIRE_OP_READ | WIRE_OP_ATOMIC | WIRE_OP_FLUSH | WIRE_OP_ATOMIC_WRITE));
+	a->asks = a->request && (pkt->ack_req || wire_op_is(info, ASKING));
 	/* ACKs say all that those before them said; but one must not overtake the answer to a READ. */
 	a->loose = !a->request && (pkt->opcode & WIRE_OPERATION_MASK) != WIRE_RC_ACK;
 	a->psn = pkt->psn;
@@ -182,12 +186,13 @@ static bool spreads(const struct passing *a, uint16_t sport)
 	return flow->changes == GATEWAY_PAIRS_OWN_MOST;
 }
 
-uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst, const struct wire_pkt *pkt,
-	uint64_t now_ns)
+uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst,
+	const struct wire_pkt *pkt, uint64_t now_ns)
 {
 	/* Datagrams of several queue pairs may be for the same one. */
 	bool datagram = wire_opinfo(pkt->opcode)->service == WIRE_SERVICE_UD;
-	const struct gateway_flow_key key = {.src = *src, .dst = *dst, .dqpn = pkt->dqpn, .sport = datagram ? pkt->udp_sport : 0};
+	const struct gateway_flow_key key = {
+		.src = *src, .dst = *dst, .dqpn = pkt->dqpn, .sport = datagram ? pkt->udp_sport : 0};
 	struct passing a = {.pair = gateway_pairs_get(p, src, dst, now_ns), .now_ns = now_ns};
 
 	a.flow = a.pair != NULL ? gateway_pairs_get_flow(p, a.pair, &key, now_ns) : NULL;

@@ -152,8 +152,9 @@ uint64_t gateway_tx_next_ns(const struct gateway_tx *tx, uint64_t now_ns)
 
 /* ---- the receiver's end ---- */
 
-/* Whether it left after the one that is reported so far. A sender that began anew counts from the beginning, so its clock says it and
- * not its count, which only orders what left within one tick; where not even the clock goes on, a long silence tells. */
+/* Whether it left after the one that is reported so far. A sender that began anew counts from the beginning, so its
+ * clock says it and not its count, which only orders what left within one tick; where not even the clock goes on, a
+ * long silence tells. */
 static bool is_newer(const struct gateway_rx_path *path, const struct wire_tunnel *t, uint64_t now_ns)
 {
 	int32_t later = (int32_t)(t->sent - path->echo);
@@ -189,8 +190,12 @@ uint8_t gateway_rx_report(struct gateway_rx *rx, uint64_t now_ns, uint8_t *to, u
 	for (; rx->news != 0 && n < room; rx->news &= rx->news - 1, n++) {
 		uint8_t p = (uint8_t)__builtin_ctzll(rx->news);
 		const struct gateway_rx_path *path = &rx->path[p];
-		struct wire_tunnel_report report = {.path = p, .path_seq = path->seq, .packets = path->packets, .marked = path->marked,
-			.echo = path->echo, .held = (uint32_t)((now_ns - path->came_ns) / WIRE_TUNNEL_TICK_NS)};
+		struct wire_tunnel_report report = {.path = p,
+			.path_seq = path->seq,
+			.packets = path->packets,
+			.marked = path->marked,
+			.echo = path->echo,
+			.held = (uint32_t)((now_ns - path->came_ns) / WIRE_TUNNEL_TICK_NS)};
 
 		wire_tunnel_write_report(to + n * WIRE_TUNNEL_REPORT_BYTES, &report);
 	}

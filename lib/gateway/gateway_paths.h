@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths of a tunnel: which one the next packet takes, and what became of those before it. The receiver counts what comes by each path
- * and reports it; the sender tells its scheduler (path_sched.h) what was acknowledged, marked, lost, or not heard of. Nothing is sent
- * again: that is the hosts' business. Both ends are pure; one thread each.
+ * Paths of a tunnel: which one the next packet takes, and what became of those before it. The receiver counts what
+ * comes by each path and reports it; the sender tells its scheduler (path_sched.h) what was acknowledged, marked, lost,
+ * or not heard of. Nothing is sent again: that is the hosts' business. Both ends are pure; one thread each.
  */
 #ifndef GATEWAY_PATHS_H
 #define GATEWAY_PATHS_H

@@ -16,13 +16,15 @@
 
 _Static_assert(offsetof(struct gateway_peers_packet, psn) == KEY_BYTES, "no gaps");
 
-/* A question is one word, so that it is read and written whole: whom (24 bits; 0: several), what else the hash says (24), when (16). */
+/* A question is one word, so that it is read and written whole: whom (24 bits; 0: several), what else the hash says
+ * (24), when (16). */
 #define QUESTION(qpn, check, tick) ((uint64_t)(qpn) << 40 | (uint64_t)(check) << 16 | (uint64_t)(tick))
 #define QUESTION_QPN(q)            ((uint32_t)((q) >> 40))
 #define QUESTION_CHECK(q)          ((uint32_t)((q) >> 16) & 0xffffffu)
 #define QUESTION_TICK(q)           ((uint16_t)(q))
 
-/* Who sends to a queue pair: what else the hash says (32 bits), the sender's queue pair (24), answers in a row that said so (8). */
+/* Who sends to a queue pair: what else the hash says (32 bits), the sender's queue pair (24), answers in a row that
+ * said so (8). */
 #define PEER(check, qpn, hits) ((uint64_t)(check) << 32 | (uint64_t)(qpn) << 8 | (uint64_t)(hits))
 #define PEER_CHECK(w)          ((uint32_t)((w) >> 32))
 #define PEER_QPN(w)            ((uint32_t)((w) >> 8) & 0xffffffu)
@@ -79,7 +81,8 @@ void gateway_peers_free(struct gateway_peers *peers)
 
 /* ---- who sends to a queue pair ---- */
 
-static uint64_t hash_of(const struct gateway_peers *peers, const struct wire_addr *src, const struct wire_addr *dst, uint32_t number)
+static uint64_t hash_of(
+	const struct gateway_peers *peers, const struct wire_addr *src, const struct wire_addr *dst, uint32_t number)
 {
 	struct gateway_peers_packet key = {.src = *src, .dst = *dst, .dqpn = number};
 
@@ -131,7 +134,8 @@ static void confirm(const struct gateway_peers *peers, uint64_t hash, uint32_t q
 }
 
 /* An answer to p->dqpn came from this queue pair of p->src. */
-static void learn(struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t hash, uint32_t qpn, uint64_t now_ns)
+static void learn(
+	struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t hash, uint32_t qpn, uint64_t now_ns)
 {
 	const struct peer *known = find(peers, hash);
 	uint64_t word = known != NULL ? LOAD(&known->word) : 0;
@@ -163,7 +167,8 @@ static _Atomic uint64_t *question_of(struct gateway_peers *peers, uint64_t hash)
 }
 
 /* PSNs are told from numbers of queue pairs by a bit that neither has. */
-static uint64_t question_hash(const struct gateway_peers *peers, const struct wire_addr *from, const struct wire_addr *to, uint32_t psn)
+static uint64_t question_hash(
+	const struct gateway_peers *peers, const struct wire_addr *from, const struct wire_addr *to, uint32_t psn)
 {
 	return hash_of(peers, from, to, psn | 1u << 31);
 }
@@ -180,7 +185,8 @@ static void ask(struct gateway_peers *peers, const struct gateway_peers_packet *
 	STORE(question, QUESTION(whom, hash >> 40, tick_of(now_ns)));
 }
 
-static void answer(struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t peer_hash, uint64_t now_ns)
+static void answer(
+	struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t peer_hash, uint64_t now_ns)
 {
 	uint64_t hash = question_hash(peers, &p->dst, &p->src, p->psn), there;
 	_Atomic uint64_t *question = question_of(peers, hash);
@@ -219,8 +225,8 @@ void gateway_peers_see(struct gateway_peers *peers, const struct gateway_peers_p
 
 /* ---- marks ---- */
 
-enum gateway_peers_verdict gateway_peers_mark(struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t now_ns,
-	uint32_t *qpn)
+enum gateway_peers_verdict gateway_peers_mark(
+	struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t now_ns, uint32_t *qpn)
 {
 	struct peer *peer = find(peers, hash_of(peers, &p->src, &p->dst, p->dqpn));
 	uint64_t word = peer != NULL ? LOAD(&peer->word) : 0, before;
@@ -232,6 +238,8 @@ enum gateway_peers_verdict gateway_peers_mark(struct gateway_peers *peers, const
 	if (before != 0 && now_ns - before < peers->config.gap_ns)
 		return GATEWAY_PEERS_EARLY;
 	/* Another worker that has a packet of the same flow may have been quicker. */
-	return atomic_compare_exchange_strong_explicit(&peer->notified_ns, &before, now_ns, memory_order_relaxed, memory_order_relaxed) ?
-		GATEWAY_PEERS_NOTIFY : GATEWAY_PEERS_EARLY;
+	if (!atomic_compare_exchange_strong_explicit(&peer->notified_ns, &before, now_ns, memory_order_relaxed,
+		memory_order_relaxed))
+		return GATEWAY_PEERS_EARLY;
+	return GATEWAY_PEERS_NOTIFY;
 }

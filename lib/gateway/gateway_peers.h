@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which queue pair sends to which, as somebody between them finds out: a packet names only the one it is for, and a congestion notification
- * has to name the other one. An answer (acknowledgement, first packet of a READ's answer) has the PSN of the request that it is for (IBTA vol. 1,
- * 9.7.1.1); if just one queue pair of that host was asked by the other host with this PSN of late, the answer is from it. Three in a row make a
- * pair believed; one that speaks against it makes it unknown again. Requests of pairs that were confirmed a moment ago are not noted, so
- * those left over are told apart the more easily.
+ * Which queue pair sends to which, as somebody between them finds out: a packet names only the one it is for, and a
+ * congestion notification has to name the other one. An answer (acknowledgement, first packet of a READ's answer) has
+ * the PSN of the request that it is for (IBTA vol. 1, 9.7.1.1); if just one queue pair of that host was asked by the
+ * other host with this PSN of late, the answer is from it. Three in a row make a pair believed; one that speaks against
+ * it makes it unknown again. Requests of pairs that were confirmed a moment ago are not noted, so those left over are
+ * told apart the more easily.
  *
- * Two tables of fixed size, their places by a hash that nobody can foresee; what was confirmed longest ago goes first. Any number of
- * threads, without a lock: the two directions come to different workers. Pure; memory is taken at set-up.
+ * Two tables of fixed size, their places by a hash that nobody can foresee; what was confirmed longest ago goes first.
+ * Any number of threads, without a lock: the two directions come to different workers. Pure; memory is taken at set-up.
  */
 #ifndef GATEWAY_PEERS_H
 #define GATEWAY_PEERS_H
@@ -54,7 +55,7 @@ void gateway_peers_free(struct gateway_peers *peers);
 /* A packet passes, in either direction. */
 void gateway_peers_see(struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t now_ns);
 /* A packet with a congestion mark passes: whether its sender is to be notified, and by which queue pair of p->src. */
-enum gateway_peers_verdict gateway_peers_mark(struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t now_ns,
-	uint32_t *qpn);
+enum gateway_peers_verdict gateway_peers_mark(
+	struct gateway_peers *peers, const struct gateway_peers_packet *p, uint64_t now_ns, uint32_t *qpn);
 
 #endif

@@ -63,8 +63,8 @@ struct gateway_reorder *gateway_reorder_new(const struct gateway_reorder_config 
 	struct gateway_reorder *r;
 	uint32_t places = 4;
 
-	if (config->flows == 0 || config->flows > MAX_FLOWS || config->held == 0 || config->held > MAX_HELD || config->window == 0 ||
-		config->window > MAX_WINDOW)
+	if (config->flows == 0 || config->flows > MAX_FLOWS || config->held == 0 || config->held > MAX_HELD ||
+		config->window == 0 || config->window > MAX_WINDOW)
 		return NULL;
 	while (places < 2 * config->flows)
 		places *= 2;
@@ -209,7 +209,8 @@ static void end_flow(struct gateway_reorder *r, uint32_t i)
 	r->stats.flows--;
 }
 
-/* What a flow begins with is 0, of which others may have overtaken the first; one that was forgotten goes on where it is. */
+/* What a flow begins with is 0, of which others may have overtaken the first; one that was forgotten goes on where it
+ * is. */
 static void begin(const struct gateway_reorder *r, struct flow *f, const struct gateway_place *place, uint64_t now_ns)
 {
 	f->began_ns = now_ns;
@@ -217,7 +218,8 @@ static void begin(const struct gateway_reorder *r, struct flow *f, const struct 
 	f->expected = place->seq <= r->config.window ? 0 : place->seq;
 }
 
-/* NONE: there is none. Numbers of flows are given out one after the other, so those of a tunnel share no place among the recent ones. */
+/* NONE: there is none. Numbers of flows are given out one after the other, so those of a tunnel share no place among
+ * the recent ones. */
 static uint32_t find(struct gateway_reorder *r, uint64_t who)
 {
 	uint32_t *recent = &r->recent[(who ^ who >> 32) & (RECENT - 1)], i;

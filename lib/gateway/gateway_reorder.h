@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts the packets of flows back in order after they have taken several paths. What is ahead of its turn is held, for a bounded time
- * and in a bounded number; then what is missing is given up and the rest passed on, and if it comes after all it is passed on late:
- * nothing is dropped here. Pure; one thread; memory is taken at set-up.
+ * Puts the packets of flows back in order after they have taken several paths. What is ahead of its turn is held, for a
+ * bounded time and in a bounded number; then what is missing is given up and the rest passed on, and if it comes after
+ * all it is passed on late: nothing is dropped here. Pure; one thread; memory is taken at set-up.
  */
 #ifndef GATEWAY_REORDER_H
 #define GATEWAY_REORDER_H
@@ -13,7 +13,7 @@
 #include "base_siphash.h"
 
 struct gateway_reorder_config {
-	uint32_t flows;          /* of which it is known what comes next, 1 .. 2^20; the one silent for longest gives way */
+	uint32_t flows;          /* of which it is known what is next, 1 .. 2^20; the one silent for longest goes */
 	uint32_t held;           /* packets of all flows, 1 .. 2^20 */
 	uint32_t window;         /* packets that one flow may be ahead: 1 .. 32,768 */
 	uint64_t wait_ns;        /* for what is missing, from the first packet that was ahead of it on */

@@ -15,13 +15,17 @@
 
 static struct gateway_flow_key key_of(uint32_t host, uint32_t qpn)
 {
-	return (struct gateway_flow_key){.src = {.b = {[10] = 0xff, [11] = 0xff, 10, 0, (uint8_t)(host >> 8), (uint8_t)host}},
-		.dst = {.b = {[15] = 1}}, .dqpn = qpn, .sport = 0xc000};
+	return (struct gateway_flow_key){
+		.src = {.b = {[10] = 0xff, [11] = 0xff, 10, 0, (uint8_t)(host >> 8), (uint8_t)host}},
+		.dst = {.b = {[15] = 1}},
+		.dqpn = qpn,
+		.sport = 0xc000};
 }
 
 static struct gateway_flows *make(uint32_t max, uint32_t per_host)
 {
-	const struct gateway_flows_config config = {.max = max, .max_per_host = per_host, .idle_ns = IDLE, .key = {{1, 2}}};
+	const struct gateway_flows_config config = {
+		.max = max, .max_per_host = per_host, .idle_ns = IDLE, .key = {{1, 2}}};
 
 	return gateway_flows_new(&config);
 }
@@ -127,7 +131,8 @@ static void agrees_with_a_list(void **state)
 	srandom(3);
 	for (int turn = 0; turn < 50000; turn++, now += (uint64_t)random() % 40) {
 		uint32_t i = (uint32_t)random() % 200, alive = 0;
-		struct gateway_flow_key key = key_of(i, i * 64); /* many have their place among the recent ones in common */
+		/* Many have their place among the recent ones in common. */
+		struct gateway_flow_key key = key_of(i, i * 64);
 		struct gateway_flow *flow;
 
 		gateway_flows_age(f, now, 1000);

@@ -112,7 +112,8 @@ static void for_somebody_else(void **state)
 	assert_true(ack(&m, 1000, 20).fits);
 }
 
-/* A READ's answer has PSNs of its own, as many as packets, and the first of them shows that it arrived (IBTA vol. 1, 9.7.3.1). */
+/* A READ's answer has PSNs of its own, as many as packets, and the first of them shows that it arrived (IBTA vol.
+ * 1, 9.7.3.1). */
 static void reads(void **state)
 {
 	struct gateway_match m = {.begun = false};
@@ -135,7 +136,8 @@ static void reads(void **state)
 	assert_false(gateway_match_idle(&m));
 }
 
-/* A sequence NAK: what is in front of its PSN arrived, the one with it did not. The requests that come again are no further loss. */
+/* A sequence NAK: what is in front of its PSN arrived, the one with it did not. The requests that come again are no
+ * further loss. */
 static void nak(void **state)
 {
 	struct gateway_match m = {.begun = false};
@@ -235,10 +237,17 @@ static void waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(acknowledged), cmocka_unit_test(coalesced), cmocka_unit_test(many_ask), cmocka_unit_test(expects_what_was_sent_of_late),
+		cmocka_unit_test(acknowledged),
+		cmocka_unit_test(coalesced),
+		cmocka_unit_test(many_ask),
+		cmocka_unit_test(expects_what_was_sent_of_late),
 		cmocka_unit_test(for_somebody_else),
-		cmocka_unit_test(reads), cmocka_unit_test(nak), cmocka_unit_test(not_ready), cmocka_unit_test(untold),
-		cmocka_unit_test(queue_pair_anew), cmocka_unit_test(waits),
+		cmocka_unit_test(reads),
+		cmocka_unit_test(nak),
+		cmocka_unit_test(not_ready),
+		cmocka_unit_test(untold),
+		cmocka_unit_test(queue_pair_anew),
+		cmocka_unit_test(waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway_pairs.h: hosts, a network of paths that differ, and hosts at its far end; time and the network are the test's. */
+/* gateway_pairs.h: hosts, a network of paths that differ, and hosts at its far end; time and the network are the
+ * test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,13 @@ struct world {
 
 static struct gateway_pairs *make(uint32_t max_pairs, uint32_t max_flows)
 {
-	struct gateway_pairs_config config = {.max_pairs = max_pairs, .max_flows = max_flows, .max_flows_per_host = max_flows,
-		.idle_ns = 1000 * MS, .flowlet_ns = FLOWLET, .silence_ns = SILENCE, .key = {{1, 2}}};
+	struct gateway_pairs_config config = {.max_pairs = max_pairs,
+		.max_flows = max_flows,
+		.max_flows_per_host = max_flows,
+		.idle_ns = 1000 * MS,
+		.flowlet_ns = FLOWLET,
+		.silence_ns = SILENCE,
+		.key = {{1, 2}}};
 
 	path_sched_config_default(&config.sched);
 	path_sched_config_base(&config.sched, 50000);
@@ -70,7 +76,8 @@ static uint8_t path_of(struct world *w, uint16_t sport)
 /* From A to B's queue pair; the path that it takes. */
 static uint8_t out(struct world *w, uint8_t opcode, uint32_t dqpn, uint32_t psn, bool asks)
 {
-	const struct wire_pkt pkt = {.opcode = opcode, .dqpn = dqpn, .psn = psn & 0xffffff, .ack_req = asks, .udp_sport = 7};
+	const struct wire_pkt pkt = {
+		.opcode = opcode, .dqpn = dqpn, .psn = psn & 0xffffff, .ack_req = asks, .udp_sport = 7};
 
 	return path_of(w, gateway_pairs_send(w->p, &host_a, &host_b, &pkt, w->now_ns));
 }
@@ -83,7 +90,8 @@ static uint8_t request(struct world *w, uint32_t dqpn, uint32_t psn)
 /* From B to A's queue pair. */
 static void answer(struct world *w, uint32_t qpn, uint32_t psn, uint8_t syndrome)
 {
-	const struct wire_pkt pkt = {.opcode = WIRE_RC_ACK, .dqpn = qpn, .psn = psn & 0xffffff, .syndrome = syndrome, .hdrs = WIRE_HDR_AETH};
+	const struct wire_pkt pkt = {
+		.opcode = WIRE_RC_ACK, .dqpn = qpn, .psn = psn & 0xffffff, .syndrome = syndrome, .hdrs = WIRE_HDR_AETH};
 
 	gateway_pairs_hear(w->p, &host_b, &host_a, &pkt, w->now_ns);
 }
@@ -187,7 +195,8 @@ static void stays_while_anything_is_under_way(void **state)
 	assert_int_equal(request(w, 100, psn++), path);
 }
 
-/* One request at a time, each answered before the next one; the paths that they took. acks: A acknowledges something in between. */
+/* One request at a time, each answered before the next one; the paths that they took. acks: A acknowledges something in
+ * between. */
 static uint64_t one_by_one(struct world *w, uint32_t psn, bool acks)
 {
 	uint64_t used = 0;
@@ -221,7 +230,8 @@ static void never_within_a_message(void **state)
 		uint8_t path = out(w, WIRE_RC_WRITE_FIRST, 100, psn, false);
 
 		for (uint32_t k = 1; k < 10; k++)
-			assert_int_equal(out(w, k < 9 ? WIRE_RC_WRITE_MIDDLE : WIRE_RC_WRITE_LAST, 100, psn + k, k == 9), path);
+			assert_int_equal(
+				out(w, k < 9 ? WIRE_RC_WRITE_MIDDLE : WIRE_RC_WRITE_LAST, 100, psn + k, k == 9), path);
 		psn += 10;
 		w->now_ns += 90 * US;
 		answer(w, 11, psn - 1, 0x1f);
@@ -231,7 +241,8 @@ static void never_within_a_message(void **state)
 /* Nobody acknowledges datagrams, nor what is sent as an answer: a gap alone tells that it has arrived. */
 static void flowlets_of_what_nobody_acknowledges(void **state)
 {
-	static const uint8_t opcodes[] = {WIRE_UD_SEND_ONLY, WIRE_UC_SEND_FIRST, WIRE_RC_READ_RESP_MIDDLE, WIRE_RC_ATOMIC_ACK};
+	static const uint8_t opcodes[] = {
+		WIRE_UD_SEND_ONLY, WIRE_UC_SEND_FIRST, WIRE_RC_READ_RESP_MIDDLE, WIRE_RC_ATOMIC_ACK};
 	struct world *w = *state;
 
 	for (uint32_t o = 0; o < sizeof(opcodes); o++) {
@@ -266,7 +277,8 @@ static void answers_keep_requests_from_moving(void **state)
 	}
 }
 
-/* A host that spreads the packets of a queue pair itself keeps its ports; one that takes another port now and then does not. */
+/* A host that spreads the packets of a queue pair itself keeps its ports; one that takes another port now and then does
+ * not. */
 static void hosts_that_spread(void **state)
 {
 	struct world *w = *state;
@@ -435,7 +447,8 @@ static void trials(void **state)
 	assert_true(told_of(w).paths[2].sched.alive);
 }
 
-/* Nobody acknowledges these; but what another flow found out is true for them, too, and nothing of theirs is on a dead path. */
+/* Nobody acknowledges these; but what another flow found out is true for them, too, and nothing of theirs is on a dead
+ * path. */
 static void datagrams_leave_a_dead_path_at_once(void **state)
 {
 	struct world *w = *state;

@@ -31,9 +31,15 @@ static void ecn_as_rfc_6040_says(void **state)
 
 static void header_there_and_back(void **state)
 {
-	const struct wire_tunnel in = {.type = WIRE_TUNNEL_PACKET, .path = 63, .path_seq = 0x1234, .sent = 0x89abcdef, .flow = 0xfedcba,
-		.generation = 0x42, .seq = 0x80000001};
-	static const uint8_t bytes[] = {0x00, 63, 0x12, 0x34, 0x89, 0xab, 0xcd, 0xef, 0xfe, 0xdc, 0xba, 0x42, 0x80, 0, 0, 1};
+	const struct wire_tunnel in = {.type = WIRE_TUNNEL_PACKET,
+		.path = 63,
+		.path_seq = 0x1234,
+		.sent = 0x89abcdef,
+		.flow = 0xfedcba,
+		.generation = 0x42,
+		.seq = 0x80000001};
+	static const uint8_t bytes[] = {
+		0x00, 63, 0x12, 0x34, 0x89, 0xab, 0xcd, 0xef, 0xfe, 0xdc, 0xba, 0x42, 0x80, 0, 0, 1};
 	uint8_t to[WIRE_TUNNEL_BYTES];
 	struct wire_tunnel out;
 
@@ -278,8 +284,12 @@ static void reports_that_cannot_be(void **state)
 	assert_int_equal(w->tx.bad_reports, 3);
 	srandom(1);
 	for (int i = 0; i < 100000; i++) {
-		r = (struct wire_tunnel_report){.path = (uint8_t)random(), .path_seq = (uint16_t)random(), .packets = (uint32_t)random() * 2,
-			.marked = (uint32_t)random() * 2, .echo = (uint32_t)random() * 2, .held = (uint32_t)random() * 2};
+		r = (struct wire_tunnel_report){.path = (uint8_t)random(),
+			.path_seq = (uint16_t)random(),
+			.packets = (uint32_t)random() * 2,
+			.marked = (uint32_t)random() * 2,
+			.echo = (uint32_t)random() * 2,
+			.held = (uint32_t)random() * 2};
 		gateway_tx_report(&w->tx, &r, w->now_ns);
 	}
 	run(w, 50);

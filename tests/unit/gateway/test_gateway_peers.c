@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Somebody between two hosts learns of requests and answers which queue pair sends to which: never a wrong one where several could be
- * meant, another one when it changes, and never more than the table holds. Notifications keep their distance.
+ * Somebody between two hosts learns of requests and answers which queue pair sends to which: never a wrong one where
+ * several could be meant, another one when it changes, and never more than the table holds. Notifications keep their
+ * distance.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,9 +44,11 @@ static int end(void **state)
 	return 0;
 }
 
-static void see(const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn, uint8_t opcode, uint32_t psn, uint8_t syndrome)
+static void see(const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn, uint8_t opcode, uint32_t psn,
+	uint8_t syndrome)
 {
-	struct gateway_peers_packet p = {.src = *src, .dst = *dst, .dqpn = dqpn, .psn = psn, .opcode = opcode, .syndrome = syndrome};
+	struct gateway_peers_packet p = {
+		.src = *src, .dst = *dst, .dqpn = dqpn, .psn = psn, .opcode = opcode, .syndrome = syndrome};
 
 	gateway_peers_see(peers, &p, now_ns);
 }
@@ -69,7 +72,8 @@ static void talk(uint32_t aq, uint32_t bq, uint32_t psn, uint32_t n)
 	}
 }
 
-static enum gateway_peers_verdict mark_of(const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn, uint32_t *qpn)
+static enum gateway_peers_verdict mark_of(
+	const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn, uint32_t *qpn)
 {
 	struct gateway_peers_packet p = {.src = *src, .dst = *dst, .dqpn = dqpn, .opcode = WRITE};
 
@@ -101,7 +105,7 @@ static void test_learn(void **state)
 	assert_int_equal(sender_to(35), 0);
 }
 
-/* The requester is the one that reads; the first packet of the answer has the request's PSN, the others do not count. */
+/* The requester is who reads; the first packet of the answer has the request's PSN, the others do not count. */
 static void test_read(void **state)
 {
 	uint32_t qpn;
@@ -139,7 +143,7 @@ static void test_nothing_to_learn(void **state)
 		assert_int_equal(sender_to(bq), 0);
 }
 
-/* Queue pairs that begin with the same PSN and go on in step: unknown where it could be any, known when they are apart. */
+/* Queue pairs that begin with the same PSN and go on in step: unknown where it could be any, known when apart. */
 static void test_in_step(void **state)
 {
 	(void)state;
@@ -209,7 +213,8 @@ static void test_gap(void **state)
 	assert_int_equal(qpn, 17);
 }
 
-/* More than there is room for: most of the last ones are known, none is wrong, and questions of a host that gets no answers make none. */
+/* More than there is room for: most of the last ones are known, none is wrong, and questions of a host that gets no
+ * answers make none. */
 static void test_many(void **state)
 {
 	uint32_t known = 0;

@@ -47,7 +47,8 @@ static void passed_are(const uintptr_t *want, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(passed[i], want[i] + 1);
 }
-#define PASSED(...) passed_are((const uintptr_t[]){__VA_ARGS__}, sizeof((const uintptr_t[]){__VA_ARGS__}) / sizeof(uintptr_t))
+#define PASSED(...) \
+	passed_are((const uintptr_t[]){__VA_ARGS__}, sizeof((const uintptr_t[]){__VA_ARGS__}) / sizeof(uintptr_t))
 
 static void in_order_passes_at_once(void **state)
 {
@@ -204,8 +205,8 @@ static void freeing_gives_back(void **state)
 }
 
 /*
- * Packets delayed by less than the wait, none lost: exactly their order. With losses and longer delays: each once, and any two that were
- * not late in order.
+ * Packets delayed by less than the wait, none lost: exactly their order. With losses and longer delays: each once, and
+ * any two that were not late in order.
  */
 static void random_delays(void **state)
 {

@@ -16,7 +16,8 @@ static struct gateway_hosts *hosts;
 
 static struct gateway_host host_at(uint8_t number, uint8_t port)
 {
-	return (struct gateway_host){.addr = {.b = {[10] = 0xff, 0xff, 10, 1, 0, number}}, .mac = {2, 0, 0, 0, 0, number}, .port = port};
+	return (struct gateway_host){
+		.addr = {.b = {[10] = 0xff, 0xff, 10, 1, 0, number}}, .mac = {2, 0, 0, 0, 0, number}, .port = port};
 }
 
 static int begin(void **state)
