@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "gateway_reorder.h"
+#include "gateway_reorder_internal.h"
 
 #include <stdlib.h>
 
@@ -9,41 +9,6 @@
 #define RESYNC     65536 /* so far behind is no late packet, but a sender that began anew */
 /* Packets of an older generation may come so long after a newer one began; later it is a sender that began anew. */
 #define STRAGGLE_NS 100000000u
-#define NONE       UINT32_MAX
-#define NOBODY     UINT64_MAX
-#define RECENT     256u /* a power of two */
-
-struct held {
-	void *packet;
-	uint64_t came_ns;
-	uint32_t seq;
-	uint32_t next;               /* of the flow, by seq; or of those that are free */
-};
-
-struct flow {
-	uint64_t who;                /* tunnel and number; NOBODY: it is free */
-	uint64_t deadline_ns;        /* of what is missing; only where something is held */
-	uint32_t expected;
-	uint32_t first, last;        /* held ones; NONE */
-	uint32_t newer, older;       /* by last packet */
-	uint32_t next_waiting, prev_waiting;
-	uint64_t began_ns;           /* this generation of it */
-	uint8_t generation;
-};
-
-struct gateway_reorder {
-	struct gateway_reorder_config config;
-	struct gateway_reorder_stats stats;
-	uint64_t next_ns;            /* no flow's deadline is before it */
-	uint32_t waiting;            /* a flow that holds something */
-	uint32_t newest, oldest;
-	uint32_t unused_held, unused_flow; /* the latter by older */
-	uint32_t mask;
-	uint32_t *places;            /* open addressing: flows, NONE: free */
-	struct flow *flows;
-	struct held *held;
-	uint32_t recent[RECENT];     /* flows whose packets came last; any number, who says whether it is so */
-};
 
 static void make_lists(struct gateway_reorder *r)
 {
@@ -120,81 +85,11 @@ static void link_newest(struct gateway_reorder *r, uint32_t i)
 	r->newest = i;
 }
 
-static void stop_waiting(struct gateway_reorder *r, uint32_t i)
-{
-	const struct flow *f = &r->flows[i];
-
-	*(f->prev_waiting != NONE ? &r->flows[f->prev_waiting].next_waiting : &r->waiting) = f->next_waiting;
-	if (f->next_waiting != NONE)
-		r->flows[f->next_waiting].prev_waiting = f->prev_waiting;
-}
-
-static void start_waiting(struct gateway_reorder *r, uint32_t i)
-{
-	struct flow *f = &r->flows[i];
-
-	f->prev_waiting = NONE;
-	f->next_waiting = r->waiting;
-	if (r->waiting != NONE)
-		r->flows[r->waiting].prev_waiting = i;
-	r->waiting = i;
-}
-
-static void set_deadline(struct gateway_reorder *r, struct flow *f)
-{
-	f->deadline_ns = r->held[f->first].came_ns + r->config.wait_ns;
-	if (f->deadline_ns < r->next_ns)
-		r->next_ns = f->deadline_ns;
-}
-
-/* Passes the first of the held ones on. */
-static void pass_first(struct gateway_reorder *r, struct flow *f)
-{
-	uint32_t h = f->first;
-	void *packet = r->held[h].packet;
-
-	f->expected = r->held[h].seq + 1;
-	f->first = r->held[h].next;
-	r->held[h].next = r->unused_held;
-	r->unused_held = h;
-	r->stats.held--;
-	r->config.pass(r->config.ctx, packet);
-}
-
-/* Passes on those whose turn it is now. */
-static void drain(struct gateway_reorder *r, uint32_t i)
-{
-	struct flow *f = &r->flows[i];
-
-	if (f->first == NONE)
-		return;
-	while (f->first != NONE && r->held[f->first].seq == f->expected)
-		pass_first(r, f);
-	if (f->first == NONE)
-		stop_waiting(r, i);
-	else
-		set_deadline(r, f);
-}
-
-/* Gives up all that is missing in front of the held ones. */
-static void flush(struct gateway_reorder *r, uint32_t i)
-{
-	struct flow *f = &r->flows[i];
-
-	if (f->first == NONE)
-		return;
-	while (f->first != NONE) {
-		r->stats.missing += r->held[f->first].seq - f->expected;
-		pass_first(r, f);
-	}
-	stop_waiting(r, i);
-}
-
 static void end_flow(struct gateway_reorder *r, uint32_t i)
 {
 	uint32_t gap = place_of(r, r->flows[i].who);
 
-	flush(r, i);
+	gateway_reorder_flush(r, i);
 	unlink_flow(r, i);
 	for (uint32_t k = (gap + 1) & r->mask; r->places[k] != NONE; k = (k + 1) & r->mask) {
 		if (((k - home(r, r->flows[r->places[k]].who)) & r->mask) < ((k - gap) & r->mask))
@@ -250,7 +145,7 @@ static uint32_t get_flow(struct gateway_reorder *r, const struct gateway_place *
 	i = r->unused_flow;
 	f = &r->flows[i];
 	r->unused_flow = f->older;
-	*f = (struct flow){.who = who, .first = NONE, .last = NONE};
+	*f = (struct flow){.who = who, .first = NONE, .last = NONE, .earliest = NONE, .latest = NONE};
 	begin(r, f, place, now_ns);
 	r->places[place_of(r, who)] = i;
 	link_newest(r, i);
@@ -259,37 +154,6 @@ static uint32_t get_flow(struct gateway_reorder *r, const struct gateway_place *
 }
 
 /* ---- packets ---- */
-
-static void hold(struct gateway_reorder *r, uint32_t i, uint32_t seq, void *packet, uint64_t now_ns)
-{
-	struct flow *f = &r->flows[i];
-	uint32_t h = r->unused_held, *at = &f->first;
-	bool waits = f->first != NONE;
-
-	r->unused_held = r->held[h].next;
-	/* Most are behind all others. */
-	if (waits && (int32_t)(seq - r->held[f->last].seq) >= 0)
-		at = &r->held[f->last].next;
-	while (*at != NONE && (int32_t)(seq - r->held[*at].seq) > 0)
-		at = &r->held[*at].next;
-	r->held[h] = (struct held){.packet = packet, .came_ns = now_ns, .seq = seq, .next = *at};
-	*at = h;
-	if (r->held[h].next == NONE)
-		f->last = h;
-	if (!waits) {
-		start_waiting(r, i);
-		set_deadline(r, f);
-	}
-	if (++r->stats.held > r->stats.most_held)
-		r->stats.most_held = r->stats.held;
-	r->stats.ahead++;
-}
-
-static void pass_now(struct gateway_reorder *r, struct flow *f, uint32_t seq, void *packet)
-{
-	f->expected = seq + 1;
-	r->config.pass(r->config.ctx, packet);
-}
 
 /* One that is not the next of its flow. */
 static void put_other(struct gateway_reorder *r, uint32_t i, uint32_t seq, void *packet, uint64_t now_ns)
@@ -302,19 +166,19 @@ static void put_other(struct gateway_reorder *r, uint32_t i, uint32_t seq, void 
 		r->config.pass(r->config.ctx, packet);
 		return;
 	}
-	if (ahead > 0 && (uint64_t)ahead > r->stats.depth_max)
-		r->stats.depth_max = (uint64_t)ahead;
-	if (ahead > 0 && (uint32_t)ahead <= r->config.window && r->unused_held != NONE) {
-		hold(r, i, seq, packet, now_ns);
+	if (ahead < 0) {
+		gateway_reorder_flush(r, i);
+		gateway_reorder_pass_now(r, f, seq, packet);
 		return;
 	}
-	r->stats.no_room += ahead > 0;
-	flush(r, i);
-	/* Those that were held may have been behind it. */
-	if ((int32_t)(seq - f->expected) < 0 && ahead > 0)
-		r->config.pass(r->config.ctx, packet);
-	else
-		pass_now(r, f, seq, packet);
+	if ((uint32_t)ahead > r->stats.depth_max)
+		r->stats.depth_max = (uint32_t)ahead;
+	if ((uint32_t)ahead <= r->config.window && r->unused_held != NONE) {
+		gateway_reorder_hold(r, i, seq, packet, now_ns);
+		return;
+	}
+	r->stats.no_room++;
+	gateway_reorder_pass_over(r, i, seq, packet);
 }
 
 void gateway_reorder_put(struct gateway_reorder *r, const struct gateway_place *place, void *packet, uint64_t now_ns)
@@ -329,7 +193,7 @@ void gateway_reorder_put(struct gateway_reorder *r, const struct gateway_place *
 		return;
 	}
 	if (other) {
-		flush(r, i);
+		gateway_reorder_flush(r, i);
 		begin(r, f, place, now_ns);
 	}
 	if (place->seq != f->expected) {
@@ -337,8 +201,9 @@ void gateway_reorder_put(struct gateway_reorder *r, const struct gateway_place *
 		return;
 	}
 	r->stats.in_order++;
-	pass_now(r, f, place->seq, packet);
-	drain(r, i);
+	gateway_reorder_pass_now(r, f, place->seq, packet);
+	if (f->first != NONE)
+		gateway_reorder_drain(r, i);
 }
 
 uint64_t gateway_reorder_next_ns(const struct gateway_reorder *r)
@@ -348,24 +213,23 @@ uint64_t gateway_reorder_next_ns(const struct gateway_reorder *r)
 
 void gateway_reorder_tick(struct gateway_reorder *r, uint64_t now_ns)
 {
+	uint64_t soonest_ns = UINT64_MAX;
 	uint32_t next;
 
 	if (r->waiting == NONE || now_ns < r->next_ns)
 		return;
-	r->next_ns = UINT64_MAX;
 	for (uint32_t i = r->waiting; i != NONE; i = next) {
 		struct flow *f = &r->flows[i];
 
 		next = f->next_waiting;
-		if (now_ns >= f->deadline_ns) {
+		while (f->first != NONE && now_ns >= f->deadline_ns) {
 			r->stats.waits_over++;
-			r->stats.missing += r->held[f->first].seq - f->expected;
-			f->expected = r->held[f->first].seq;
-			drain(r, i);
+			gateway_reorder_skip(r, i);
 		}
-		if (f->first != NONE && f->deadline_ns < r->next_ns)
-			r->next_ns = f->deadline_ns;
+		if (f->first != NONE && f->deadline_ns < soonest_ns)
+			soonest_ns = f->deadline_ns;
 	}
+	r->next_ns = soonest_ns;
 }
 
 void gateway_reorder_get_stats(const struct gateway_reorder *r, struct gateway_reorder_stats *stats)

@@ -2,7 +2,8 @@
 /*
  * Puts the packets of flows back in order after they have taken several paths. What is ahead of its turn is held, for a
  * bounded time and in a bounded number; then what is missing is given up and the rest passed on, and if it comes after
- * all it is passed on late: nothing is dropped here. Pure; one thread; memory is taken at set-up.
+ * all it is passed on late: nothing is dropped here, nor what comes twice: that is passed on when it comes, or behind
+ * the one it is a copy of. Pure; one thread; memory is taken at set-up.
  */
 #ifndef GATEWAY_REORDER_H
 #define GATEWAY_REORDER_H
@@ -34,7 +35,7 @@ struct gateway_reorder_stats {
 	uint32_t flows, held;    /* now */
 	uint32_t most_held;
 	uint64_t in_order, ahead; /* packets: at once, and held */
-	uint64_t late;           /* packets that had been given up, or were of an older flow */
+	uint64_t late;           /* packets that had been given up, came twice, or were of an older flow */
 	uint64_t missing;        /* packets given up */
 	uint64_t waits_over;     /* times that the wait was over */
 	uint64_t no_room;        /* times that there was no room to hold one more */
