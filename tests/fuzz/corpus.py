@@ -355,6 +355,50 @@ def commands():
         yield line.encode()
 
 
+# Steps and fates of fuzz_tunnel.c by number.
+T_HOST, T_HOST_RAW, T_FABRIC_RAW, T_TUNNEL_RAW, T_DELIVER, T_TIME, T_JUMP, T_DELIVER_ALL = range(8)
+WHOLE, TWICE, MARKED, LOST, FLIPPED, CUT = range(6)
+
+
+def move(what, side=0, value=0, *values):
+    return bytes([side << 7 | value << 3 | what, *values])
+
+
+def tunnels(frames):
+    """Lives of two gateways: packets in all orders and with all fates, their answers, the reports of both; then any frames."""
+    rnd = random.Random(5)
+    for _ in range(240):
+        fates = rnd.choice(([WHOLE], [WHOLE], [WHOLE, WHOLE, TWICE], [WHOLE, LOST], [WHOLE, MARKED], range(4), range(6)))
+        flows = [(rnd.randrange(256), rnd.randrange(32)) for _ in range(rnd.choice((1, 2, 2, 8)))]
+        life = [bytes([rnd.choice((0, 0, 2, 4, 16, rnd.randrange(64)))])]
+        for psn in range(rnd.randrange(2, 40)):
+            how, who = rnd.choice(flows)
+            life.append(move(T_HOST, rnd.choice((0, 0, 0, 1)), 0, how, who, psn & 255, rnd.choice((0, 1, 60, 255))))
+            while rnd.random() < 0.45:
+                life.append(move(T_DELIVER, 0, rnd.choice(list(fates)), rnd.choice((0, 1, 2, 9)), 0, rnd.randrange(100), rnd.randrange(8)))
+            if rnd.random() < 0.2:
+                life.append(move(T_TIME, 0, rnd.randrange(16), rnd.randrange(256)))
+            if rnd.random() < 0.05:
+                life.append(move(T_JUMP, 0, rnd.randrange(14), rnd.randrange(256)))
+        life += [move(T_DELIVER_ALL), move(T_TIME, 0, 12, 255), move(T_DELIVER_ALL), move(T_TIME, 0, 10, 255)]
+        yield b"".join(life)
+    # The last packet comes first, and others in front of it when its wait is nearly over.
+    wait = move(T_TIME, 0, 12, 231)
+    life = [move(T_HOST, 0, 0, 0, 0, psn, 1) for psn in range(10)]
+    yield b"\0" + b"".join(life) + b"".join([move(T_DELIVER, 0, WHOLE, 9), wait, *[move(T_DELIVER, 0, WHOLE, n) for n in (7, 0, 0)], 3 * wait])
+    for frame in frames:
+        n = struct.pack(">H", len(frame))
+        yield b"\0" + move(T_HOST_RAW, 0, 0, 0) + n + frame + move(T_FABRIC_RAW, 1, 0, 1) + n + frame
+        for how in (0, 3):
+            header = struct.pack(">BBHIIIx", 0, rnd.randrange(4), rnd.randrange(9), rnd.randrange(1 << 32), rnd.randrange(4) << 8, rnd.randrange(9))[:16]
+            inner = header + frame[l3_of(frame):]
+            yield bytes([rnd.randrange(64)]) + 2 * (move(T_TUNNEL_RAW, 0, 0, how, 1) + struct.pack(">H", len(inner)) + inner + move(T_TIME, 0, 12, 255))
+    report = struct.pack(">BBHIII", 1, 2, 0, 9, 0, 0) + struct.pack(">BBHIIII", 0, 0, 1, 1, 0, 5, 6) + struct.pack(">BBHIIII", 3, 0, 9, 9, 9, 5, 6)
+    probe = struct.pack(">BBHIII", 2, 1, 1, 9, 0, 0)
+    for text in (report, probe, report[:-1], b"\x0f" + probe[1:], b"\x10" + probe[1:]):
+        yield b"\0" + move(T_TUNNEL_RAW, 0, 0, 0, 1) + struct.pack(">H", len(text)) + text + move(T_TIME, 0, 12, 255)
+
+
 def main():
     vectors = json.loads((TESTS / "data" / "vectors.json").read_text())
     frames = [bytes.fromhex(v["frame_hex"]) for v in vectors if "frame_hex" in v]
@@ -395,6 +439,8 @@ def main():
         save("tp", program)
     for script in scripts():
         save("vd", script)
+    for life in tunnels([frame for frame in frames + list(port_frames()) if len(frame) <= MAX_FRAME]):
+        save("tunnel", life)
     for path in (TESTS.parent / "config" / "cc").glob("*.model"):
         save("model", path.read_bytes())
     save("model", b"roced-cc-model 1\nfirst_packets 4\nshare_percent 150\ntrees 1\ntree 1\nsplit delay 1024\nleaf 60\nleaf -60\nend\n")

@@ -6,7 +6,7 @@
 #
 #   --build DIR     build directory (default build-fuzz in the source tree)
 #   --seconds N     time for each target (default 10)
-#   target          frame, arp_nd, cm, tp, vd, fabric, model, psp, hs (default all)
+#   target          frame, arp_nd, cm, tp, vd, fabric, model, psp, hs, tunnel (default all)
 #
 # Prints "PASS name", "FAIL name" or "SKIP name: reason" for each; a failing input is kept in the build
 # directory and named. What a run finds is kept there too and is where the next one starts.
