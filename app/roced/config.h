@@ -286,6 +286,9 @@ void config_check_port(struct config_reader *reader, const struct config_port *c
 /* Index of a port or -1. */
 int config_find_port(const struct config *config, const char *name);
 
+/* Index of the direct network that peers[p] is a part of and requires protection in, which hosts here cannot have; -1: none. */
+int config_required_in_direct(const struct config *config, uint32_t p);
+
 /* Bytes that protection adds to packets of device d; 0: none of its peers is to be protected. */
 uint32_t config_protection_bytes(const struct config *config, uint32_t d);
 

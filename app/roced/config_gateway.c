@@ -141,12 +141,60 @@ static void check_direct_network(struct config_reader *reader, const struct conf
 	}
 }
 
+/* What protection asks of the hosts of a network: the longest entry around it. NULL: nothing. Of any device: packets of hosts come from none. */
+static const struct config_protect *policy_of(const struct config_protection *protection, const struct config_prefix *network)
+{
+	uint32_t most = 0, network_bits = wire_addr_prefix(&network->addr, network->len);
+	const struct config_protect *best = NULL;
+
+	for (uint32_t i = 0; i < protection->n_peers; i++) {
+		const struct config_prefix *around = &protection->peers[i].network;
+		uint32_t bits = wire_addr_prefix(&around->addr, around->len);
+
+		if (bits > network_bits || !wire_addr_same_network(&around->addr, &network->addr, bits) ||
+			(best != NULL && bits <= most))
+			continue;
+		best = &protection->peers[i];
+		most = bits;
+	}
+	return best;
+}
+
+/* Nobody is there to agree on keys with a host in front of which there is no gateway, nor for the hosts here. */
+static void check_direct_policy(struct config_reader *reader, const struct config_gateway *gateway, uint32_t i)
+{
+	const struct config_protection *protection = &config_of(reader)->protection;
+	const struct config_protect *policy = policy_of(protection, &gateway->direct[i]);
+	char text[WIRE_ADDR_TEXT_BYTES];
+
+	if (policy != NULL && policy->policy == CONFIG_PROTECT_REQUIRED)
+		config_error(reader, &policy->at, "protection.peers[%u].policy: \"required\" for gateway.direct[%u], whose hosts have no gateway that "
+			"could open what is protected: give %s/%u an entry of its own with policy \"off\", or name its gateway in gateway.remotes",
+			(unsigned int)(policy - protection->peers), i, wire_addr_print(&gateway->direct[i].addr, text), gateway->direct[i].len);
+}
+
+int config_required_in_direct(const struct config *config, uint32_t p)
+{
+	const struct config_protect *peer = &config->protection.peers[p];
+	uint32_t bits = wire_addr_prefix(&peer->network.addr, peer->network.len);
+
+	for (uint32_t i = 0; i < config->gateway.n_direct; i++) {
+		const struct config_prefix *direct = &config->gateway.direct[i];
+
+		if (peer->policy == CONFIG_PROTECT_REQUIRED && bits > wire_addr_prefix(&direct->addr, direct->len) && overlap(&peer->network, direct))
+			return (int)i;
+	}
+	return -1;
+}
+
 static void check_direct(struct config_reader *reader, const struct config_gateway *gateway)
 {
 	const struct config_at at = {0};
 
-	for (uint32_t i = 0; i < gateway->n_direct; i++)
+	for (uint32_t i = 0; i < gateway->n_direct; i++) {
 		check_direct_network(reader, gateway, i);
+		check_direct_policy(reader, gateway, i);
+	}
 	if (gateway->n_direct != 0 && !gateway->bridge)
 		config_error(reader, &at, "gateway.direct: goes over the bridge, so gateway.bridge must be true");
 }

@@ -111,6 +111,7 @@ int gateway_init(struct roced *roced)
 	gateway->n_remotes = config->n_remotes;
 	for (uint32_t r = 0; r < gateway->n_remotes; r++)
 		make_remote(roced, gateway, r);
+	gateway_direct_warn(roced);
 	return path_sched_config_check(&gateway->sched);
 }
 

@@ -232,6 +232,8 @@ uint64_t gateway_next_ns(const struct worker *worker);
 
 /* A worker's. 0 or -ENOMEM; nothing where no network is direct. */
 int gateway_direct_init(struct gateway_worker *gw);
+/* Tells the log what protection keeps hosts from in direct networks. Main thread. */
+void gateway_direct_warn(const struct roced *roced);
 /* A host is reached without a far gateway. */
 bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_addr *dst);
 /* RoCE between a host here and one in a direct network, parsed, of hosts' or the fabric's port; it goes over the

@@ -32,6 +32,22 @@ int gateway_direct_init(struct gateway_worker *gw)
 	return gw->pairs != NULL ? 0 : -ENOMEM;
 }
 
+void gateway_direct_warn(const struct roced *roced)
+{
+	const struct config_protection *protection = &roced->config.protection;
+	char text[WIRE_ADDR_TEXT_BYTES];
+
+	for (uint32_t p = 0; p < protection->n_peers; p++) {
+		const struct config_prefix *network = &protection->peers[p].network;
+		int direct = config_required_in_direct(&roced->config, p);
+
+		if (direct >= 0)
+			log_line(LOG_WARNING, "gateway.direct[%d]: protection.peers[%u] requires protection for %s/%u in it, so RoCE from hosts here "
+				"to there is dropped (no_sa): give it policy \"off\" if hosts are to reach it", direct, p,
+				wire_addr_print(&network->addr, text), network->len);
+	}
+}
+
 bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_addr *dst)
 {
 	const struct config_gateway *config = gateway->config;

@@ -58,8 +58,8 @@ static const struct bad bad_cases[] = {
 	/* single keys: type, least and most */
 	{WITH("bridge = 1;"), 5, "gateway.bridge: must be true or false"},
 	{WITH("cnp_proxy = \"yes\";"), 5, "gateway.cnp_proxy: must be true or false"},
-	{WITH("cnp_interval_us = 1000001;"), 5,
-		"gateway.cnp_interval_us: 1000001 is out of range, must be 0 to 1000000 us"},
+	{WITH("cnp_interval_us = 10000001;"), 5,
+		"gateway.cnp_interval_us: 10000001 is out of range, must be 0 to 10000000 us"},
 	{WITH("cnp_interval_us = -1;"), 5, "gateway.cnp_interval_us: -1 is out of range"},
 	{WITH("port = 0;"), 5, "gateway.port: 0 is out of range, must be 1 to 65472"},
 	{WITH("port = 65473;"), 5, "gateway.port: 65473 is out of range, must be 1 to 65472"},
@@ -114,6 +114,16 @@ static const struct bad bad_cases[] = {
 	{WITH("max_pairs = 0;"), 5, "gateway.max_pairs: 0 is out of range, must be 1 to"},
 	{WITH("flowlet_us = 0;"), 5, "gateway.flowlet_us: 0 is out of range, must be"},
 	{HEAD "gateway = { direct = [ \"10.1.0.0/16\" ]; };\n", 0, "gateway.device: missing"},
+	/* where hosts without a gateway are, nothing can be protected */
+	{WITH("direct = [ \"fd01::/64\", \"10.1.0.0/16\" ];") "protection = { psk_file = \"k\";\n"
+		"peers = ( { network = \"10.0.0.0/8\"; policy = \"optional\"; },\n"
+		"{ network = \"10.1.0.0/16\"; policy = \"required\"; } ); };\n", 8,
+		"protection.peers[1].policy: \"required\" for gateway.direct[1], whose hosts have no gateway that could open "
+		"what is protected: give 10.1.0.0/16 an entry of its own with policy \"off\", or name its gateway in "
+		"gateway.remotes"},
+	{WITH("direct = [ \"fd01:2::/64\", \"10.1.0.0/16\" ];") "protection = { psk_file = \"k\"; peers = "
+		"( { network = \"fc00::/7\"; policy = \"required\"; devices = [ \"d\" ]; } ); };\n", 6,
+		"give fd01:2::/64 an entry"},
 };
 
 /* The line of "FILE:LINE: what"; 0: it is "FILE: what". */
@@ -283,6 +293,25 @@ static void test_none(void **state)
 	free(out);
 }
 
+/* A policy may be another one for a part of a direct network, or for what it is a part of. */
+static void test_protection_in_direct_networks(void **state)
+{
+	static const int where[] = {-1, -1, -1, 1, -1, 2};
+	static struct config config;
+	unsigned n;
+	char *out = load(WITH("direct = [ \"10.1.0.0/16\", \"10.2.0.0/16\", \"fd01::/64\" ];") "protection = { psk_file = \"k\";"
+		"peers = ( { network = \"10.0.0.0/8\"; policy = \"required\"; },"
+		"{ network = \"10.1.0.0/16\"; policy = \"off\"; }, { network = \"10.2.0.0/15\"; policy = \"optional\"; },"
+		"{ network = \"10.2.3.4/32\"; policy = \"required\"; }, { network = \"10.2.3.5/32\"; policy = \"optional\"; },"
+		"{ network = \"fd01::7/128\"; policy = \"required\"; } ); };\n", &config, &n);
+
+	(void)state;
+	assert_string_equal(out, "");
+	for (uint32_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
+		assert_int_equal(config_required_in_direct(&config, i), where[i]);
+	free(out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_direct),
+		cmocka_unit_test(test_protection_in_direct_networks),
 		cmocka_unit_test(test_promiscuous),
 		cmocka_unit_test(test_none),
 	};
