@@ -16,6 +16,7 @@
 #include "path_sched.h"
 #include "qos_bucket.h"
 #include "tp.h"
+#include "wire_template.h"
 
 #define TP_BURST_PKTS     32     /* packets of one message fetched with one memory read; ACK at least this often */
 #define TP_READ_PKTS      TP_BURST_PKTS /* answers asked for by one READ request */
@@ -221,6 +222,7 @@ struct tp_qp {
 	bool answers_first;      /* whose turn it is to send first: responder or requester */
 	struct tp_qp_init init;
 	struct tp_qp_attr attr;
+	struct wire_template template; /* of packets to the peer, by attr.av and dest_qpn */
 	TAILQ_ENTRY(tp_qp) active_link;
 	TAILQ_ENTRY(tp_qp) rx_link;
 	struct tp_req req;
@@ -403,6 +405,8 @@ int tp_mem_store(struct tp *tp, const struct tp_mr *mr, uint64_t iova, const voi
 bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, uint32_t n, uint32_t access);
 
 /* tp_pkt.c */
+/* The address vector or the peer of a connected queue pair has changed. */
+void tp_pkt_prepare(struct tp_qp *qp);
 /* A buffer with header fields set to the queue pair's defaults; NULL: none now. */
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn);
 /* Lays out the frame, copies the payload, makes the ICRC and emits. */

@@ -7,7 +7,30 @@
 #define ECN_MASK         0x03
 #define ECN_ECT0         0x02
 
-struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn)
+static struct wire_pkt defaults(const struct tp_av *av, uint32_t dqpn)
+{
+	return (struct wire_pkt){
+		.kind = WIRE_KIND_ROCE_V2,
+		.l3_version = av->l3_version,
+		.has_vlan = av->net.has_vlan,
+		.vlan_tci = av->net.vlan_tci,
+		.udp_sport = av->udp_sport,
+		.pkey = TP_DEFAULT_PKEY,
+		.tos = av->tos,
+		.ttl = av->ttl,
+		.ip_frag = IP_DONT_FRAGMENT,
+		.dqpn = dqpn,
+	};
+}
+
+void tp_pkt_prepare(struct tp_qp *qp)
+{
+	struct wire_pkt pkt = defaults(&qp->attr.av, qp->attr.dest_qpn);
+
+	wire_template_make(&qp->template, &qp->attr.av.net, &pkt);
+}
+
+static struct rte_mbuf *begin(struct tp_qp *qp, const struct wire_pkt *from, uint8_t opcode, uint32_t psn)
 {
 	struct rte_mbuf *m = qp->tp->ops.pkt_alloc(qp->tp->env);
 	struct wire_pkt *pkt;
@@ -17,35 +40,21 @@ struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8
 		return NULL;
 	}
 	pkt = TP_PKT(m);
-	memset(pkt, 0, sizeof(*pkt));
-	pkt->kind = WIRE_KIND_ROCE_V2;
-	pkt->l3_version = av->l3_version;
+	*pkt = *from;
 	pkt->opcode = opcode;
-	pkt->has_vlan = av->net.has_vlan;
-	pkt->vlan_tci = av->net.vlan_tci;
-	pkt->udp_sport = av->udp_sport;
-	pkt->pkey = TP_DEFAULT_PKEY;
-	pkt->tos = av->tos;
-	pkt->ttl = av->ttl;
-	pkt->ip_frag = IP_DONT_FRAGMENT;
 	pkt->ip_id = qp->ip_id++;
-	pkt->dqpn = qp->attr.dest_qpn;
 	pkt->psn = psn;
 	return m;
 }
 
-void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
-	uint32_t bytes)
+/* The headers are there: what comes behind them, and away with it. */
+static void finish(struct tp *tp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload)
 {
-	struct wire_pkt *pkt = TP_PKT(m);
-	struct tp *tp = qp->tp;
+	const struct wire_pkt *pkt = TP_PKT(m);
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t crc;
+	uint32_t crc = wire_icrc_copy(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off), payload,
+		pkt->payload_bytes);
 
-	pkt->payload_bytes = (uint16_t)bytes;
-	pkt->pad = (uint8_t)(-bytes & 3);
-	wire_write(frame, &av->net, pkt);
-	crc = wire_icrc_copy(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off), payload, bytes);
 	wire_icrc_store(frame + pkt->frame_bytes - WIRE_ICRC_BYTES, crc);
 	m->data_len = pkt->frame_bytes;
 	m->pkt_len = pkt->frame_bytes;
@@ -54,25 +63,58 @@ void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m
 	tp->ops.pkt_emit(tp->env, av, m);
 }
 
+static void set_bytes(struct wire_pkt *pkt, uint32_t bytes)
+{
+	pkt->payload_bytes = (uint16_t)bytes;
+	pkt->pad = (uint8_t)(-bytes & 3);
+}
+
+struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn)
+{
+	struct wire_pkt pkt = defaults(av, qp->attr.dest_qpn);
+
+	return begin(qp, &pkt, opcode, psn);
+}
+
+void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
+	uint32_t bytes)
+{
+	set_bytes(TP_PKT(m), bytes);
+	wire_write(rte_pktmbuf_mtod(m, uint8_t *), &av->net, TP_PKT(m));
+	finish(qp->tp, av, m, payload);
+}
+
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
 {
-	return tp_pkt_begin_to(qp, &qp->attr.av, opcode, psn);
+	return begin(qp, &qp->template.pkt, opcode, psn);
+}
+
+static void send_by_plane(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)
+{
+	struct wire_pkt *pkt = TP_PKT(m);
+	const struct tp_av *av = &qp->ext->plane[pkt->plane - 1];
+
+	pkt->has_vlan = av->net.has_vlan;
+	pkt->vlan_tci = av->net.vlan_tci;
+	pkt->ttl = av->ttl;
+	pkt->tos = av->tos;
+	if ((pkt->tos & ECN_MASK) == 0)
+		pkt->tos |= ECN_ECT0;
+	tp_pkt_send_to(qp, av, m, payload, bytes);
 }
 
 void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)
 {
 	struct wire_pkt *pkt = TP_PKT(m);
-	const struct tp_av *av = &qp->attr.av;
 
 	if (pkt->plane != 0) {
-		av = &qp->ext->plane[pkt->plane - 1];
-		pkt->has_vlan = av->net.has_vlan;
-		pkt->vlan_tci = av->net.vlan_tci;
-		pkt->tos = av->tos;
-		pkt->ttl = av->ttl;
+		send_by_plane(qp, m, payload, bytes);
+		return;
 	}
 	/* RFC 3168: a peer that has agreed tells of marks, so switches may mark instead of dropping. */
 	if (qp->ext != NULL && (pkt->tos & ECN_MASK) == 0)
 		pkt->tos |= ECN_ECT0;
-	tp_pkt_send_to(qp, av, m, payload, bytes);
+	set_bytes(pkt, bytes);
+	wire_template_write(&qp->template, rte_pktmbuf_mtod(m, uint8_t *), pkt);
+	finish(qp->tp, &qp->attr.av, m, payload);
 }

@@ -292,6 +292,8 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 	if (qp->attr.state == TP_QPS_ERR)
 		return -EINVAL;
 	copy_attrs(&qp->attr, attr, mask);
+	if ((mask & (TP_QP_AV | TP_QP_DEST_QPN)) != 0 && qp->type->connected)
+		tp_pkt_prepare(qp);
 	if ((mask & TP_QP_AV) != 0 && qp->type->connected)
 		tp_pace_join(qp, attr->av.channel);
 	if ((mask & TP_QP_EXT) != 0 && attr->ext != 0)

@@ -4,15 +4,10 @@
 #include <string.h>
 
 #include "wire_addr.h"
+#include "wire_codec.h"
 #include "wire_icrc.h"
 #include "wire_pause.h"
 
-#define ETH_BYTES      14
-#define VLAN_BYTES     4
-#define IP4_BYTES      20
-#define IP6_BYTES      40
-#define UDP_BYTES      8
-#define BTH_BYTES      12
 #define ETHERTYPE_IP4  0x0800
 #define ETHERTYPE_ARP  0x0806
 #define ETHERTYPE_VLAN 0x8100
@@ -23,264 +18,9 @@
 #define GRH_NEXT_BTH   0x1b
 #define IP4_FRAG_MASK  0x3fff /* more-fragments and offset; DF may be set */
 
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get24(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | get24(p + 1);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	return (uint64_t)get32(p) << 32 | get32(p + 4);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static void put24(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 16);
-	put16(p + 1, v);
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	put24(p + 1, v);
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-	put32(p, (uint32_t)(v >> 32));
-	put32(p + 4, (uint32_t)v);
-}
-
-/*
- * One's complement sum of an IPv4 header without options (RFC 791), its bytes as they lie: the order of bytes does not matter to it
- * (RFC 1071, 2). 0xffff when its checksum is right.
- */
-static uint16_t ip4_sum(const uint8_t *ip)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < IP4_BYTES; i += sizeof(uint32_t)) {
-		uint32_t word;
-
-		memcpy(&word, ip + i, sizeof(word));
-		sum += word;
-	}
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
-}
-
-static void parse_deth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->qkey = get32(p);
-	pkt->deth_resv = p[4];
-	pkt->sqpn = get24(p + 5);
-}
-
-static void parse_reth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->va = get64(p);
-	pkt->rkey = get32(p + 8);
-	pkt->dma_bytes = get32(p + 12);
-}
-
-static void parse_atomiceth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->va = get64(p);
-	pkt->rkey = get32(p + 8);
-	pkt->swap_add = get64(p + 12);
-	pkt->compare = get64(p + 20);
-}
-
-static void parse_aeth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->syndrome = p[0];
-	pkt->msn = get24(p + 1);
-}
-
-static void parse_immdt(const uint8_t *p, struct wire_pkt *pkt)
-{
-	memcpy(&pkt->imm, p, sizeof(pkt->imm));
-}
-
-static void parse_ieth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->rkey = get32(p);
-}
-
-static void parse_feth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->feth = get32(p);
-}
-
-static void parse_atomicack(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->atomic_orig = get64(p);
-}
-
-static void write_deth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, pkt->qkey);
-	put32(p + 4, (uint32_t)pkt->deth_resv << 24 | (pkt->sqpn & 0xffffff));
-}
-
-static void write_reth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put64(p, pkt->va);
-	put32(p + 8, pkt->rkey);
-	put32(p + 12, pkt->dma_bytes);
-}
-
-static void write_atomiceth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put64(p, pkt->va);
-	put32(p + 8, pkt->rkey);
-	put64(p + 12, pkt->swap_add);
-	put64(p + 20, pkt->compare);
-}
-
-static void write_aeth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, (uint32_t)pkt->syndrome << 24 | (pkt->msn & 0xffffff));
-}
-
-static void write_immdt(uint8_t *p, const struct wire_pkt *pkt)
-{
-	memcpy(p, &pkt->imm, sizeof(pkt->imm));
-}
-
-static void write_ieth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, pkt->rkey);
-}
-
-static void write_feth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, pkt->feth);
-}
-
-static void write_atomicack(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put64(p, pkt->atomic_orig);
-}
-
-static void parse_rdeth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->rdeth = get32(p);
-}
-
-static void write_rdeth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, pkt->rdeth);
-}
-
-static void parse_xrceth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->xrceth = get32(p);
-}
-
-static void write_xrceth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, pkt->xrceth);
-}
-
-static void parse_mergeth(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->merged = p[0];
-	pkt->merge_resv = get32(p) & 0xffffff;
-}
-
-static void write_mergeth(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put32(p, (uint32_t)pkt->merged << 24 | (pkt->merge_resv & 0xffffff));
-}
-
-static void parse_sacketh(const uint8_t *p, struct wire_pkt *pkt)
-{
-	pkt->sack_map = get64(p);
-	pkt->sack_echo = get32(p + 8);
-	pkt->sack_senders = p[12];
-	pkt->sack_more = p[13];
-	pkt->sack_wait = get16(p + 14);
-}
-
-static void write_sacketh(uint8_t *p, const struct wire_pkt *pkt)
-{
-	put64(p, pkt->sack_map);
-	put32(p + 8, pkt->sack_echo);
-	p[12] = pkt->sack_senders;
-	p[13] = pkt->sack_more;
-	put16(p + 14, pkt->sack_wait);
-}
-
-/* The extended headers, by the number of their bit, which is the order in which they stand on the wire. */
-static const struct {
-	uint16_t bytes;
-	void (*parse)(const uint8_t *p, struct wire_pkt *pkt);
-	void (*write)(uint8_t *p, const struct wire_pkt *pkt);
-} ext_hdrs[] = {
-#define EXT(hdr) [__builtin_ctz(hdr)]
-	EXT(WIRE_HDR_RDETH) = {4, parse_rdeth, write_rdeth},
-	EXT(WIRE_HDR_XRCETH) = {4, parse_xrceth, write_xrceth},
-	EXT(WIRE_HDR_DETH) = {8, parse_deth, write_deth},
-	EXT(WIRE_HDR_FETH) = {4, parse_feth, write_feth},
-	EXT(WIRE_HDR_RETH) = {16, parse_reth, write_reth},
-	EXT(WIRE_HDR_ATOMICETH) = {28, parse_atomiceth, write_atomiceth},
-	EXT(WIRE_HDR_AETH) = {4, parse_aeth, write_aeth},
-	EXT(WIRE_HDR_ATOMICACKETH) = {8, parse_atomicack, write_atomicack},
-	EXT(WIRE_HDR_IMMDT) = {4, parse_immdt, write_immdt},
-	EXT(WIRE_HDR_IETH) = {4, parse_ieth, write_ieth},
-	EXT(WIRE_HDR_SACKETH) = {16, parse_sacketh, write_sacketh},
-	EXT(WIRE_HDR_MERGETH) = {4, parse_mergeth, write_mergeth},
-#undef EXT
-};
-
-static void parse_ext(const uint8_t *p, struct wire_pkt *pkt)
-{
-	for (uint32_t rest = pkt->hdrs; rest != 0; rest &= rest - 1) {
-		int i = __builtin_ctz(rest);
-
-		ext_hdrs[i].parse(p, pkt);
-		p += ext_hdrs[i].bytes;
-	}
-}
-
 void wire_parse_ext(const uint8_t *p, struct wire_pkt *pkt)
 {
 	parse_ext(p, pkt);
-}
-
-static void parse_bth(const uint8_t *bth, struct wire_pkt *pkt)
-{
-	pkt->opcode = bth[0];
-	pkt->solicited = (bth[1] & 0x80) != 0;
-	pkt->migreq = (bth[1] & 0x40) != 0;
-	pkt->pad = bth[1] >> 4 & 3;
-	pkt->tver = bth[1] & 0xf;
-	pkt->pkey = get16(bth + 2);
-	pkt->fecn = (bth[4] & 0x80) != 0;
-	pkt->becn = (bth[4] & 0x40) != 0;
-	pkt->resv6 = bth[4] & 0x3f;
-	pkt->dqpn = get24(bth + 5);
-	pkt->ack_req = (bth[8] & 0x80) != 0;
-	pkt->resv7 = bth[8] & 0x7f;
-	pkt->psn = get24(bth + 9);
 }
 
 /* BTH, extended headers, payload, pad and ICRC fill the bytes from bth_off to end (IBTA 9.3, 9.7.6). */
@@ -509,7 +249,7 @@ static uint8_t *write_eth(uint8_t *out, const struct wire_l2l3 *net, const struc
 static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, const struct wire_pkt *pkt,
 	size_t l4_bytes)
 {
-	uint16_t sum;
+	uint16_t csum;
 
 	ip[0] = 0x45;
 	ip[1] = pkt->tos;
@@ -521,8 +261,8 @@ static uint8_t *write_ip4(uint8_t *ip, const struct wire_l2l3 *net, const struct
 	put16(ip + 10, 0);
 	memcpy(ip + 12, net->src.b + 12, 4);
 	memcpy(ip + 16, net->dst.b + 12, 4);
-	sum = (uint16_t)~ip4_sum(ip);
-	memcpy(ip + 10, &sum, sizeof(sum));
+	csum = (uint16_t)~ip4_sum(ip);
+	memcpy(ip + 10, &csum, sizeof(csum));
 	return ip + IP4_BYTES;
 }
 
@@ -536,27 +276,6 @@ static uint8_t *write_ip6(uint8_t *ip, const struct wire_l2l3 *net, const struct
 	memcpy(ip + 8, net->src.b, 16);
 	memcpy(ip + 24, net->dst.b, 16);
 	return ip + IP6_BYTES;
-}
-
-static void write_bth(uint8_t *bth, const struct wire_pkt *pkt)
-{
-	bth[0] = pkt->opcode;
-	bth[1] = (uint8_t)(pkt->solicited << 7 | pkt->migreq << 6 | (pkt->pad & 3) << 4 | pkt->tver);
-	put16(bth + 2, pkt->pkey);
-	put32(bth + 4, pkt->dqpn & 0xffffff);
-	bth[4] = (uint8_t)(pkt->fecn << 7 | pkt->becn << 6 | (pkt->resv6 & 0x3f));
-	put32(bth + 8, pkt->psn & 0xffffff);
-	bth[8] = (uint8_t)(pkt->ack_req << 7 | (pkt->resv7 & 0x7f));
-}
-
-static void write_ext(uint8_t *p, uint16_t hdrs, const struct wire_pkt *pkt)
-{
-	for (uint32_t rest = hdrs; rest != 0; rest &= rest - 1) {
-		int i = __builtin_ctz(rest);
-
-		ext_hdrs[i].write(p, pkt);
-		p += ext_hdrs[i].bytes;
-	}
 }
 
 void wire_write_ext(uint8_t *p, uint8_t opcode, const struct wire_pkt *pkt)

@@ -80,7 +80,7 @@
 
 #define RD_SET (WIRE_HDR_RDETH | WIRE_HDR_DETH)
 
-static const struct wire_opinfo table[256] = {
+const struct wire_opinfo wire_opinfo_table[256] = {
 	SEND_WRITE_ROWS(0x00, RC, 0, 0),
 	ROW(0x0c, "RC_RDMA_READ_REQUEST", RC, WIRE_HDR_RETH, RETH, S | E | WIRE_OP_READ),
 	ROW(0x0d, "RC_RDMA_READ_RESPONSE_FIRST", RC, WIRE_HDR_AETH, AETH, S | READ_RESP),
@@ -130,8 +130,3 @@ static const struct wire_opinfo table[256] = {
 	ROW(0xc0, "RC_SACK", EXT, WIRE_HDR_AETH | WIRE_HDR_SACKETH, AETH + SACKETH, S | E | RESP),
 	ROW(0xc1, "RC_MERGED", EXT, WIRE_HDR_MERGETH, MERGETH, S | E | P),
 };
-
-const struct wire_opinfo *wire_opinfo(uint8_t opcode)
-{
-	return &table[opcode];
-}

@@ -119,7 +119,12 @@ struct wire_opinfo {
 };
 
 /* The row of an opcode; never NULL, name is NULL where the opcode is not defined. */
-const struct wire_opinfo *wire_opinfo(uint8_t opcode);
+extern const struct wire_opinfo wire_opinfo_table[256];
+
+static inline const struct wire_opinfo *wire_opinfo(uint8_t opcode)
+{
+	return &wire_opinfo_table[opcode];
+}
 
 static inline bool wire_op_is(const struct wire_opinfo *info, uint16_t any_of)
 {
