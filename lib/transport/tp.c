@@ -29,6 +29,15 @@ static bool alloc_tables(struct tp *tp)
 		tp->scratch != NULL && tp->stage.buf != NULL;
 }
 
+static uint32_t index_mask(uint32_t entries)
+{
+	uint32_t mask = 1;
+
+	while (mask < entries)
+		mask <<= 1;
+	return mask - 1;
+}
+
 static uint8_t some_generation(uint64_t *state)
 {
 	uint64_t z;
@@ -72,6 +81,7 @@ struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, v
 	if (tp->config.max_held == 0)
 		tp->config.max_held = TP_DEFAULT_HELD;
 	path_sched_config_default(&tp->sched);
+	tp->index_mask = index_mask(config->max_qps);
 	tp->ops = *ops;
 	tp->env = env;
 	tp->now_ns = now_ns;
@@ -206,9 +216,10 @@ static void rx_request(struct tp_qp *qp, struct rte_mbuf *m)
 		qp->listed = true;
 		TAILQ_INSERT_TAIL(&qp->tp->rx, qp, rx_link);
 	}
-	if (!tp_hold_request(qp, m)) {
+	if (qp->resp.hold.room == 0 || !tp_hold_request(qp, m)) {
 		qp->type->rx(qp, TP_PKT(m), rte_pktmbuf_mtod(m, const uint8_t *));
-		tp_hold_requests(qp);
+		if (qp->resp.hold.n != 0)
+			tp_hold_requests(qp);
 	}
 	if (qp->ext != NULL)
 		tp_sack_note(qp, TP_PKT(m));

@@ -89,7 +89,7 @@ void tp_flow_timeout(struct tp_qp *qp)
 
 bool tp_flow_holds(const struct tp_qp *qp)
 {
-	return qp->flow != NULL && qp->ext == NULL && path_sched_holds(&qp->flow->sched, in_flight(qp));
+	return qp->ext == NULL && path_sched_holds(&qp->flow->sched, in_flight(qp));
 }
 
 int tp_flow_paths(const struct tp_qp *qp, struct tp_paths *paths)

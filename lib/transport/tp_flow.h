@@ -33,7 +33,7 @@ void tp_flow_acked(struct tp_qp *qp, uint32_t psn);
 void tp_flow_went_back(struct tp_qp *qp);
 /* The ACK timer has fired. */
 void tp_flow_timeout(struct tp_qp *qp);
-/* Whether nothing more should be sent until all is acknowledged, because a faster path waits. */
+/* Of a queue pair that may move: whether nothing more should be sent until all is acknowledged, because a faster path waits. */
 bool tp_flow_holds(const struct tp_qp *qp);
 /* As tp_qp_paths(). */
 int tp_flow_paths(const struct tp_qp *qp, struct tp_paths *paths);

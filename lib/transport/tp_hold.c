@@ -164,7 +164,7 @@ bool tp_hold_request(struct tp_qp *qp, struct rte_mbuf *m)
 	struct tp_hold *hold = &qp->resp.hold;
 	int32_t ahead = base_psn_diff(TP_PKT(m)->psn, qp->resp.epsn);
 
-	if (hold->room == 0 || qp->resp.failed)
+	if (qp->resp.failed)
 		return false;
 	if (came_too_late(qp, ahead)) {
 		qp->tp->counters.duplicates++;
@@ -198,9 +198,7 @@ void tp_hold_requests(struct tp_qp *qp)
 	struct tp_hold *hold = &qp->resp.hold;
 	struct rte_mbuf *m;
 
-	if (hold->n == 0)
-		return;
-	while (tp_resp_takes(qp)) {
+	while (hold->n != 0 && tp_resp_takes(qp)) {
 		tp_hold_move(hold, qp->resp.epsn);
 		m = hold->n != 0 ? *slot(hold, hold->base) : NULL;
 		if (m == NULL)

@@ -31,7 +31,8 @@ struct rte_mbuf *tp_hold_first(const struct tp_hold *hold);
 void tp_hold_take(struct tp_hold *hold, struct rte_mbuf *m);
 void tp_hold_done(struct tp_hold *hold, struct rte_mbuf *m);
 
-/* A request packet whose header was checked; false: to be looked at now, then tp_hold_requests() is to be called. */
+/* A request packet whose header was checked, if there is room for any; false: to be looked at now, then tp_hold_requests() is
+ * to be called if some are kept. */
 bool tp_hold_request(struct tp_qp *qp, struct rte_mbuf *m);
 void tp_hold_requests(struct tp_qp *qp);
 /* The same two for answers. */

@@ -27,6 +27,7 @@
 #define TP_FLUSH_BURST    64
 #define TP_DEFAULT_HELD   1024
 #define TP_DEFAULT_PKEY   0xffff
+#define TP_KEY_GEN_BITS   8
 #define TP_CNP_PEERS      256    /* a power of two */
 #define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
 
@@ -271,6 +272,7 @@ struct tp {
 	struct base_wheel wheel;
 	struct tp_counters counters;
 	struct tp_qp **qps;
+	uint32_t index_mask;     /* bits of a number that are an index in the tables of queue pairs and XRC queues */
 	uint32_t next_qp;
 	struct tp_mr *mrs;
 	uint32_t next_mr;
@@ -354,6 +356,30 @@ const struct tp_type *tp_type_of(enum tp_qp_type type);
 const struct tp_av *tp_ah_find(const struct tp *tp, uint32_t ah, uint32_t pd);
 
 /* tp_mr.c */
+/* The entry that key names, whatever its generation. NULL: none. Inline, as the rest: each packet is checked twice. */
+static inline struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key)
+{
+	uint32_t i = (key >> TP_KEY_GEN_BITS) - 1;
+
+	return i < tp->config.max_mrs && tp->mrs[i].used ? &tp->mrs[i] : NULL;
+}
+
+/* The entry that key names; NULL: none. */
+static inline struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key)
+{
+	struct tp_mr *mr = tp_mr_entry(tp, key);
+
+	return mr != NULL && mr->gen == (uint8_t)key ? mr : NULL;
+}
+
+static inline bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes)
+{
+	const struct tp_mr_attr *attr = &mr->attr;
+
+	return attr->pd == pd && (attr->access & access) == access && iova >= attr->iova && bytes <= attr->bytes &&
+		iova - attr->iova <= attr->bytes - bytes;
+}
+
 /* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
 const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
 	uint64_t bytes);
@@ -365,12 +391,8 @@ const struct tp_mr *tp_mr_check_again(const struct tp_qp *qp, uint32_t pd, uint3
 	uint64_t iova, uint64_t bytes);
 /* Ends remote access by key, as qp or its peer asks; -EINVAL: not theirs to end. */
 int tp_mr_invalidate(struct tp_qp *qp, uint32_t key);
-bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes);
 /* A free entry, taken, as a region without memory; NULL: the table is full. */
 struct tp_mr *tp_mr_slot(struct tp *tp, uint32_t *key);
-/* The entry that key names; and whatever its generation. NULL: none. */
-struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key);
-struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key);
 
 /* tp_mw.c */
 void tp_mw_unbind(struct tp_mr *mw);
@@ -423,8 +445,6 @@ void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt);
 void tp_cnp_rx(struct tp_qp *qp);
 
 /* tp_qp.c */
-/* The bits of a number that are an index in this worker's table. */
-uint32_t tp_index_mask(const struct tp *tp);
 /* Moves to the error state: the oldest send and the receive in progress complete with the given statuses
  * (TP_WC_SUCCESS: flushed like the rest). */
 void tp_qp_error(struct tp_qp *qp, enum tp_wc_status send_status, enum tp_wc_status recv_status);

@@ -4,7 +4,6 @@
 
 #include "tp_internal.h"
 
-#define KEY_GEN_BITS 8
 #define ACCESS_ALL                                                                                         \
 	(TP_ACCESS_LOCAL_WRITE | TP_ACCESS_REMOTE_WRITE | TP_ACCESS_REMOTE_READ | TP_ACCESS_REMOTE_ATOMIC |  \
 		TP_ACCESS_MW_BIND | TP_ACCESS_ZERO_BASED)
@@ -39,7 +38,7 @@ struct tp_mr *tp_mr_slot(struct tp *tp, uint32_t *key)
 			continue;
 		*mr = fresh;
 		tp->next_mr = (i + 1) % n;
-		*key = (i + 1) << KEY_GEN_BITS | mr->gen;
+		*key = (i + 1) << TP_KEY_GEN_BITS | mr->gen;
 		return mr;
 	}
 	return NULL;
@@ -56,20 +55,6 @@ int tp_mr_create(struct tp *tp, const struct tp_mr_attr *attr, uint32_t *key)
 		return -ENOMEM;
 	mr->attr = *attr;
 	return 0;
-}
-
-struct tp_mr *tp_mr_entry(const struct tp *tp, uint32_t key)
-{
-	uint32_t i = (key >> KEY_GEN_BITS) - 1;
-
-	return i < tp->config.max_mrs && tp->mrs[i].used ? &tp->mrs[i] : NULL;
-}
-
-struct tp_mr *tp_mr_find(const struct tp *tp, uint32_t key)
-{
-	struct tp_mr *mr = tp_mr_entry(tp, key);
-
-	return mr != NULL && mr->gen == (uint8_t)key ? mr : NULL;
 }
 
 int tp_mr_change(struct tp *tp, uint32_t key, const struct tp_mr_attr *attr, uint32_t changes)
@@ -111,14 +96,6 @@ int tp_mr_destroy(struct tp *tp, uint32_t key)
 	mr->used = false;
 	mr->gen++;
 	return 0;
-}
-
-bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t access, uint64_t iova, uint64_t bytes)
-{
-	const struct tp_mr_attr *attr = &mr->attr;
-
-	return attr->pd == pd && (attr->access & access) == access && iova >= attr->iova && bytes <= attr->bytes &&
-		iova - attr->iova <= attr->bytes - bytes;
 }
 
 const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,

@@ -8,20 +8,15 @@
 /* 9.7.4.1.3: does the queue pair allow the operation. */
 enum tp_verdict tp_msg_check_operation(struct tp_request *r)
 {
-	static const struct {
-		uint16_t op;
-		uint32_t access;
-	} needs[] = {
-		{WIRE_OP_WRITE | WIRE_OP_ATOMIC_WRITE, TP_ACCESS_REMOTE_WRITE},
-		{WIRE_OP_READ, TP_ACCESS_REMOTE_READ},
-		{WIRE_OP_ATOMIC, TP_ACCESS_REMOTE_ATOMIC},
-	};
+	uint32_t needs = 0;
 
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		if (wire_op_is(r->info, needs[i].op) && (r->qp->attr.access & needs[i].access) == 0)
-			return TP_V_INV_REQ;
-	}
-	return TP_V_OK;
+	if (wire_op_is(r->info, WIRE_OP_WRITE | WIRE_OP_ATOMIC_WRITE))
+		needs = TP_ACCESS_REMOTE_WRITE;
+	else if (wire_op_is(r->info, WIRE_OP_READ))
+		needs = TP_ACCESS_REMOTE_READ;
+	else if (wire_op_is(r->info, WIRE_OP_ATOMIC))
+		needs = TP_ACCESS_REMOTE_ATOMIC;
+	return (r->qp->attr.access & needs) == needs ? TP_V_OK : TP_V_INV_REQ;
 }
 
 /* 9.7.4.1.4: a receive work request, where the message uses one. */
@@ -88,21 +83,19 @@ enum tp_verdict tp_msg_check_target(struct tp_request *r)
 	const struct wire_pkt *pkt = r->pkt;
 	const struct tp_resp *resp = &r->qp->resp;
 
+	if (wire_op_is(r->info, WIRE_OP_SEND))
+		return TP_V_OK;
+	if (wire_op_is(r->info, WIRE_OP_WRITE)) {
+		if (wire_op_is(r->info, WIRE_OP_START))
+			return check_remote(r, TP_ACCESS_REMOTE_WRITE, pkt->rkey, pkt->va, pkt->dma_bytes);
+		return check_remote(r, TP_ACCESS_REMOTE_WRITE, resp->wr_rkey, resp->wr_va, pkt->payload_bytes);
+	}
 	if (wire_op_is(r->info, WIRE_OP_READ))
 		return check_remote(r, TP_ACCESS_REMOTE_READ, pkt->rkey, pkt->va, pkt->dma_bytes);
-	if (wire_op_is(r->info, WIRE_OP_ATOMIC | WIRE_OP_ATOMIC_WRITE)) {
-		bool stores = wire_op_is(r->info, WIRE_OP_ATOMIC_WRITE);
-
-		if (pkt->va % TP_ATOMIC_BYTES != 0)
-			return TP_V_INV_REQ;
-		return check_remote(r, stores ? TP_ACCESS_REMOTE_WRITE : TP_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va,
-			TP_ATOMIC_BYTES);
-	}
-	if (!wire_op_is(r->info, WIRE_OP_WRITE))
-		return TP_V_OK;
-	if (wire_op_is(r->info, WIRE_OP_START))
-		return check_remote(r, TP_ACCESS_REMOTE_WRITE, pkt->rkey, pkt->va, pkt->dma_bytes);
-	return check_remote(r, TP_ACCESS_REMOTE_WRITE, resp->wr_rkey, resp->wr_va, pkt->payload_bytes);
+	if (pkt->va % TP_ATOMIC_BYTES != 0)
+		return TP_V_INV_REQ;
+	return check_remote(r, wire_op_is(r->info, WIRE_OP_ATOMIC) ? TP_ACCESS_REMOTE_ATOMIC : TP_ACCESS_REMOTE_WRITE,
+		pkt->rkey, pkt->va, TP_ATOMIC_BYTES);
 }
 
 /* ---- execution ---- */

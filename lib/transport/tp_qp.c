@@ -15,18 +15,9 @@
 
 /* ---- create, find, destroy ---- */
 
-uint32_t tp_index_mask(const struct tp *tp)
-{
-	uint32_t mask = 1;
-
-	while (mask < tp->config.max_qps)
-		mask <<= 1;
-	return mask - 1;
-}
-
 struct tp_qp *tp_qp_find(const struct tp *tp, uint32_t qpn)
 {
-	uint32_t i = qpn & tp_index_mask(tp);
+	uint32_t i = qpn & tp->index_mask;
 
 	if (i >= tp->config.max_qps || tp->qps[i] == NULL || tp->qps[i]->qpn != qpn)
 		return NULL;
@@ -165,7 +156,7 @@ void tp_qp_destroy(struct tp *tp, struct tp_qp *qp)
 	tp_mw_unbind_all(qp);
 	if (qp->active)
 		TAILQ_REMOVE(&tp->active, qp, active_link);
-	tp->qps[qp->qpn & tp_index_mask(tp)] = NULL;
+	tp->qps[qp->qpn & tp->index_mask] = NULL;
 	if (qp->init.srq != NULL)
 		qp->init.srq->n_qps--;
 	if (qp->init.shaper != NULL)

@@ -242,7 +242,7 @@ static uint32_t room(const struct tp_qp *qp)
 	if (out >= req->window)
 		return 0;
 	/* Not before an acknowledgement is asked for, which ends the pause; nor while what was sent is sent again. */
-	if (req->snd_psn == req->snd_max && tp_flow_holds(qp))
+	if (req->snd_psn == req->snd_max && qp->flow != NULL && tp_flow_holds(qp))
 		return req->since_ackreq != 0 ? 1 : 0;
 	return req->window - out;
 }

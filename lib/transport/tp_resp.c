@@ -118,6 +118,11 @@ static enum tp_verdict check_sequence(struct tp_request *r)
 	return r->qp->resp.msg == msg ? TP_V_OK : TP_V_INV_REQ;
 }
 
+static enum tp_verdict check_srq(struct tp_request *r)
+{
+	return r->qp->type->xrc ? tp_xrc_check_srq(r) : TP_V_OK;
+}
+
 /* A new request for the slot of a replay that still runs shows that the requester has its answer. */
 static enum tp_verdict check_saved_room(struct tp_qp *qp)
 {
@@ -226,13 +231,13 @@ static enum tp_verdict execute_atomic_write(struct tp_request *r)
 
 static enum tp_verdict execute(struct tp_request *r)
 {
+	if (wire_op_is(r->info, WIRE_OP_SEND | WIRE_OP_WRITE))
+		return execute_message(r);
 	if (wire_op_is(r->info, WIRE_OP_READ))
 		return execute_read(r);
 	if (wire_op_is(r->info, WIRE_OP_ATOMIC))
 		return execute_atomic(r);
-	if (wire_op_is(r->info, WIRE_OP_ATOMIC_WRITE))
-		return execute_atomic_write(r);
-	return execute_message(r);
+	return execute_atomic_write(r);
 }
 
 /* ---- duplicates (9.7.5.1.1 to 9.7.5.1.5) ---- */
@@ -368,31 +373,17 @@ static void settle(struct tp_request *r, enum tp_verdict verdict)
 	}
 }
 
-enum tp_verdict tp_resp_judge(struct tp_request *r, enum tp_verdict (*const chain[])(struct tp_request *), size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		enum tp_verdict verdict = chain[i](r);
-
-		if (verdict != TP_V_OK)
-			return verdict;
-	}
-	return TP_V_OK;
-}
-
+/* The first verdict that is not TP_V_OK. */
 static enum tp_verdict judge(struct tp_request *r)
 {
-	static enum tp_verdict (*const chain[])(struct tp_request *) = {
-		check_order,
-		check_sequence,
-		tp_xrc_check_srq,
-		tp_msg_check_operation,
-		check_resources,
-		tp_msg_check_length,
-		tp_msg_check_target,
-		execute,
-	};
-
-	return tp_resp_judge(r, chain, sizeof(chain) / sizeof(chain[0]));
+	return check_order(r)
+		?: check_sequence(r)
+		?: check_srq(r)
+		?: tp_msg_check_operation(r)
+		?: check_resources(r)
+		?: tp_msg_check_length(r)
+		?: tp_msg_check_target(r)
+		?: execute(r);
 }
 
 enum tp_verdict tp_resp_take(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)

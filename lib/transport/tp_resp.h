@@ -6,7 +6,7 @@
 #include "tp_internal.h"
 
 enum tp_verdict {
-	TP_V_OK,
+	TP_V_OK = 0,         /* so that checks are chained by ?: */
 	TP_V_DONE,           /* dealt with already */
 	TP_V_DUPLICATE,
 	TP_V_AHEAD,          /* first packet ahead of the expected PSN */
@@ -30,9 +30,6 @@ struct tp_request {
 	const struct wire_opinfo *info;
 	const struct tp_mr *mr;
 };
-
-/* Runs a chain until a verdict other than TP_V_OK. */
-enum tp_verdict tp_resp_judge(struct tp_request *r, enum tp_verdict (*const chain[])(struct tp_request *), size_t n);
 
 /* Judges one request and does what the verdict says. */
 enum tp_verdict tp_resp_take(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame);

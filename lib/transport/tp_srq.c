@@ -7,7 +7,7 @@
 
 struct tp_srq *tp_srq_find(const struct tp *tp, uint32_t number)
 {
-	uint32_t i = number & tp_index_mask(tp);
+	uint32_t i = number & tp->index_mask;
 
 	if (i >= tp->config.max_qps || tp->xrc_srqs[i] == NULL || tp->xrc_srqs[i]->number != number)
 		return NULL;
@@ -43,7 +43,7 @@ static void forget_xrc(struct tp *tp, struct tp_srq *srq)
 		qp->resp.srq = NULL;
 		qp->resp.have_recv = false;
 	}
-	tp->xrc_srqs[srq->number & tp_index_mask(tp)] = NULL;
+	tp->xrc_srqs[srq->number & tp->index_mask] = NULL;
 }
 
 int tp_srq_create(struct tp *tp, const struct tp_srq_init *init, struct tp_srq **out)

@@ -48,16 +48,12 @@ static enum tp_verdict check_order(struct tp_request *r)
 
 static enum tp_verdict judge(struct tp_request *r)
 {
-	static enum tp_verdict (*const chain[])(struct tp_request *) = {
-		check_order,
-		tp_msg_check_operation,
-		tp_msg_check_receive,
-		tp_msg_check_length,
-		tp_msg_check_target,
-		tp_msg_execute,
-	};
-
-	return tp_resp_judge(r, chain, sizeof(chain) / sizeof(chain[0]));
+	return check_order(r)
+		?: tp_msg_check_operation(r)
+		?: tp_msg_check_receive(r)
+		?: tp_msg_check_length(r)
+		?: tp_msg_check_target(r)
+		?: tp_msg_execute(r);
 }
 
 void tp_uc_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *frame)

@@ -11,8 +11,6 @@ enum tp_verdict tp_xrc_check_srq(struct tp_request *r)
 	struct tp_resp *resp = &r->qp->resp;
 	struct tp_srq *srq;
 
-	if (!r->qp->type->xrc)
-		return TP_V_OK;
 	srq = tp_srq_find(r->qp->tp, r->pkt->xrceth & BASE_PSN_MASK);
 	if (srq == NULL || srq->init.xrcd != r->qp->init.xrcd)
 		return TP_V_BAD_SRQ;

@@ -50,19 +50,20 @@ static enum base_drop parse_transport(const uint8_t *frame, size_t end, struct w
 /* l4 ends at byte `end` of the frame, as the IP header says. */
 static enum base_drop parse_udp(const uint8_t *frame, size_t end, struct wire_pkt *pkt)
 {
-	const uint8_t *udp = frame + pkt->l4_off;
 	size_t udp_bytes;
+	uint64_t udp;
 
 	if (end - pkt->l4_off < UDP_BYTES)
 		return BASE_DROP_IP_LENGTH;
-	if (get16(udp + 2) != WIRE_ROCE_PORT) {
+	udp = get64(frame + pkt->l4_off);
+	if ((uint16_t)(udp >> 32) != WIRE_ROCE_PORT) {
 		pkt->kind = WIRE_KIND_OTHER;
 		return BASE_DROP_NOT_ROCE;
 	}
 	pkt->kind = WIRE_KIND_ROCE_V2;
-	pkt->udp_sport = get16(udp);
-	pkt->udp_csum = get16(udp + 6);
-	udp_bytes = get16(udp + 4);
+	pkt->udp_sport = (uint16_t)(udp >> 48);
+	pkt->udp_csum = (uint16_t)udp;
+	udp_bytes = udp >> 16 & 0xffff;
 	if (udp_bytes < UDP_BYTES || pkt->l4_off + udp_bytes != end)
 		return BASE_DROP_IP_LENGTH;
 	pkt->bth_off = (uint16_t)(pkt->l4_off + UDP_BYTES);
@@ -85,19 +86,21 @@ static enum base_drop parse_l4(const uint8_t *frame, size_t end, uint8_t proto, 
 static enum base_drop parse_ip4(const uint8_t *frame, size_t n, struct wire_pkt *pkt)
 {
 	const uint8_t *ip = frame + pkt->l3_off;
+	uint64_t word;
 	size_t total;
 
 	pkt->kind = WIRE_KIND_OTHER;
 	pkt->l3_version = 4;
 	if (n < (size_t)pkt->l3_off + IP4_BYTES)
 		return BASE_DROP_TRUNCATED;
-	pkt->tos = ip[1];
-	pkt->ip_id = get16(ip + 4);
-	pkt->ip_frag = get16(ip + 6);
+	word = get64(ip);
+	pkt->tos = (uint8_t)(word >> 48);
+	pkt->ip_id = (uint16_t)(word >> 16);
+	pkt->ip_frag = (uint16_t)word;
 	pkt->ttl = ip[8];
-	if (ip[0] != 0x45 || (pkt->ip_frag & IP4_FRAG_MASK) || ip4_sum(ip) != 0xffff)
+	if (word >> 56 != 0x45 || (pkt->ip_frag & IP4_FRAG_MASK) || ip4_sum(ip) != 0xffff)
 		return BASE_DROP_IP_HEADER;
-	total = get16(ip + 2);
+	total = word >> 32 & 0xffff;
 	if (total < IP4_BYTES)
 		return BASE_DROP_IP_LENGTH;
 	if (pkt->l3_off + total > n)

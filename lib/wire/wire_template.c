@@ -17,6 +17,7 @@ void wire_template_make(struct wire_template *t, const struct wire_l2l3 *net, co
 	t->pkt = *pkt;
 	wire_write(frame, net, &t->pkt);
 	memcpy(t->bytes, frame, sizeof(t->bytes));
+	t->bth = get32(frame + t->pkt.bth_off) & 0x004fffff;
 	t->ip_sum = 0;
 	if (pkt->l3_version != 4)
 		return;
@@ -42,7 +43,7 @@ void wire_template_write(const struct wire_template *t, uint8_t *out, struct wir
 {
 	const struct wire_opinfo *info = wire_opinfo(pkt->opcode);
 	uint32_t l4_bytes = (uint32_t)UDP_BYTES + info->hdr_bytes + pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
-	uint8_t *ip = out + pkt->l3_off, *udp = out + pkt->l4_off;
+	uint8_t *ip = out + pkt->l3_off, *udp = out + pkt->l4_off, *bth = udp + UDP_BYTES;
 
 	memcpy(out, t->bytes, sizeof(t->bytes));
 	if (pkt->l3_version == 4) {
@@ -53,8 +54,9 @@ void wire_template_write(const struct wire_template *t, uint8_t *out, struct wir
 	}
 	put16(udp, pkt->udp_sport);
 	put16(udp + 4, l4_bytes);
-	write_bth(udp + UDP_BYTES, pkt);
-	write_ext(udp + UDP_BYTES + BTH_BYTES, info->hdrs, pkt);
+	put32(bth, t->bth | (uint32_t)pkt->opcode << 24 | (uint32_t)pkt->solicited << 23 | (uint32_t)pkt->pad << 20);
+	put32(bth + 8, (uint32_t)pkt->ack_req << 31 | pkt->psn);
+	write_ext(bth + BTH_BYTES, info->hdrs, pkt);
 	pkt->hdrs = info->hdrs;
 	pkt->payload_off = (uint16_t)(pkt->bth_off + info->hdr_bytes);
 	pkt->frame_bytes = (uint16_t)(pkt->l4_off + l4_bytes);

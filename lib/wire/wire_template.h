@@ -13,14 +13,16 @@
 struct wire_template {
 	struct wire_pkt pkt;     /* what the private area of a packet begins as */
 	uint32_t ip_sum;         /* IPv4: sum of the header but for DSCP, length, identification and checksum */
+	uint32_t bth;            /* first word of the BTH, without opcode, solicited and pad */
 	uint8_t bytes[WIRE_TEMPLATE_BYTES];
 };
 
 /* pkt is as for wire_write(). */
 void wire_template_make(struct wire_template *t, const struct wire_l2l3 *net, const struct wire_pkt *pkt);
 
-/* wire_write() for a pkt that began as a copy of t->pkt. Meanwhile have changed, at most: fields of the BTH and of extended
- * headers, payload_bytes, tos, ip_id and udp_sport. WIRE_MAX_HDR_BYTES at out are written to. */
+/* wire_write() for a pkt that began as a copy of t->pkt. Meanwhile have changed, at most: opcode, solicited,
+ * pad, ack_req and psn of the BTH, extended headers, payload_bytes, tos, ip_id and udp_sport. WIRE_MAX_HDR_BYTES at out are
+ * written to. */
 void wire_template_write(const struct wire_template *t, uint8_t *out, struct wire_pkt *pkt);
 
 #endif

@@ -40,8 +40,6 @@ static void set_own(uint32_t *x, struct wire_pkt *pkt, uint8_t opcode)
 	pkt->udp_sport = (uint16_t)(0xc000 | some(x));
 	pkt->solicited = some(x) & 1;
 	pkt->ack_req = some(x) & 1;
-	pkt->fecn = some(x) & 1;
-	pkt->becn = some(x) & 1;
 	pkt->psn = some(x) & 0xffffff;
 	pkt->va = (uint64_t)some(x) << 40 | some(x);
 	pkt->rkey = some(x);
@@ -64,6 +62,9 @@ static void check(uint32_t *x, bool v6, bool has_vlan, uint8_t opcode)
 		.tos = (uint8_t)some(x),
 		.ttl = (uint8_t)some(x),
 		.ip_frag = 0x4000,
+		.fecn = some(x) & 1,
+		.becn = some(x) & 1,
+		.migreq = some(x) & 1,
 		.dqpn = some(x) & 0xffffff,
 	};
 	uint8_t want[WIRE_MAX_HDR_BYTES] = {0}, got[WIRE_MAX_HDR_BYTES] = {0};
