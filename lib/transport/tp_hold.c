@@ -198,7 +198,9 @@ void tp_hold_requests(struct tp_qp *qp)
 	struct tp_hold *hold = &qp->resp.hold;
 	struct rte_mbuf *m;
 
-	while (hold->n != 0 && tp_resp_takes(qp)) {
+	if (hold->n == 0)
+		return;
+	while (tp_resp_takes(qp)) {
 		tp_hold_move(hold, qp->resp.epsn);
 		m = hold->n != 0 ? *slot(hold, hold->base) : NULL;
 		if (m == NULL)

@@ -28,6 +28,7 @@
 #define TP_DEFAULT_HELD   1024
 #define TP_DEFAULT_PKEY   0xffff
 #define TP_KEY_GEN_BITS   8
+#define TP_SERVICE_SHIFT  5      /* of the transport service in an opcode */
 #define TP_CNP_PEERS      256    /* a power of two */
 #define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
 
@@ -329,6 +330,12 @@ static inline bool tp_mtu_ok(uint32_t mtu)
 	return mtu >= 256 && mtu <= TP_MAX_MTU && (mtu & (mtu - 1)) == 0;
 }
 
+/* Opcode of the queue pair's service that corresponds to an RC one. */
+static inline uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
+{
+	return (uint8_t)((uint32_t)qp->type->service << TP_SERVICE_SHIFT | rc_opcode);
+}
+
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)
 {
 	return (struct tp_send_wqe *)(void *)(qp->req.slots + (size_t)(i & qp->req.mask) * qp->req.slot_bytes);
@@ -482,8 +489,6 @@ void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn);
  * messages go together if `end` is behind several. What is to be sent next stays. false: no buffer now, or swr->err
  * tells why it cannot be sent. */
 bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end);
-/* Opcode of the queue pair's service that corresponds to an RC one. */
-uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode);
 /* Goes on after SQE with nothing outstanding. */
 void tp_req_restart(struct tp_qp *qp);
 /* Retires the oldest send work request. */

@@ -10,11 +10,9 @@
 #include "tp_internal.h"
 #include "tp_recovery.h"
 
-#define SERVICE_SHIFT 5   /* of the transport service in an opcode */
-
 /* How a work request becomes packets: opcodes of RC, to which those of other services correspond. */
 struct kind {
-	uint8_t first, middle, last, only;
+	uint8_t op[4];           /* by place() of the packet in its message */
 	bool known;
 	bool answered;           /* takes one of the peer's READ and atomic resources */
 	bool may_inline;
@@ -22,17 +20,20 @@ struct kind {
 	bool local;              /* sends nothing and has no PSN */
 };
 
-#define SENDS(l, o, se)                                                                                    \
-	{WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o, true, false, true, se, false}
-#define WRITES(l, o, se)                                                                                   \
-	{WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o, true, false, true, se, \
-		false}
-#define ANSWERED(op) {op, op, op, op, true, true, false, false, false}
-/* Answered like a READ, but carries data instead of asking for it. */
-#define STORED(op)   {op, op, op, op, true, true, true, false, false}
-#define LOCAL        {0, 0, 0, 0, true, false, false, false, true}
+enum { MIDDLE = 0, FIRST = 1, LAST = 2, ONLY = FIRST | LAST };
 
-static const struct kind kinds[] = {
+#define SENDS(l, o, se)                                                                                    \
+	{{WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_FIRST, WIRE_RC_SEND_##l, WIRE_RC_SEND_##o}, true, false, true, se, false}
+#define WRITES(l, o, se)                                                                                   \
+	{{WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_##l, WIRE_RC_WRITE_##o}, true, false, true, se, \
+		false}
+#define ANSWERED(op) {{op, op, op, op}, true, true, false, false, false}
+/* Answered like a READ, but carries data instead of asking for it. */
+#define STORED(op)   {{op, op, op, op}, true, true, true, false, false}
+#define LOCAL        {{0, 0, 0, 0}, true, false, false, false, true}
+#define KINDS        16u
+
+static const struct kind kinds[KINDS] = {
 	[TP_WR_WRITE] = WRITES(LAST, ONLY, false),
 	[TP_WR_WRITE_IMM] = WRITES(LAST_IMM, ONLY_IMM, true),
 	[TP_WR_SEND] = SENDS(LAST, ONLY, true),
@@ -46,11 +47,10 @@ static const struct kind kinds[] = {
 	[TP_WR_BIND_MW] = LOCAL,
 };
 
+/* Of one that check_wqe() has taken. */
 static const struct kind *kind_of(const struct tp_send_wqe *wqe)
 {
-	static const struct kind unknown;
-
-	return wqe->opcode < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[wqe->opcode] : &unknown;
+	return &kinds[wqe->opcode % KINDS];
 }
 
 static const struct tp_sge *sgl_of(const struct tp_send_wqe *wqe)
@@ -166,7 +166,7 @@ static enum tp_wc_status check_wqe(const struct tp_qp *qp, const struct tp_send_
 	const struct kind *kind = kind_of(wqe);
 	enum tp_wc_status status;
 
-	if (!kind->known || (qp->type->wrs & 1u << wqe->opcode) == 0)
+	if (wqe->opcode >= KINDS || !kind->known || (qp->type->wrs & 1u << wqe->opcode) == 0)
 		return TP_WC_LOC_QP_OP_ERR;
 	if (kind->local)
 		return TP_WC_SUCCESS;
@@ -203,8 +203,7 @@ static __rte_always_inline bool fetch(struct tp_qp *qp)
 	rc = qp->tp->ops.send_fetch(qp->tp->env, qp->init.cookie, wqe, req->slot_bytes);
 	if (rc == 0)
 		return false;
-	memset(swr, 0, sizeof(*swr));
-	swr->psn = swr->asked_psn = req->alloc_psn;
+	*swr = (struct tp_swr){.psn = req->alloc_psn, .asked_psn = req->alloc_psn};
 	swr->err = (uint16_t)(rc < 0 ? TP_WC_LOC_QP_OP_ERR : check_wqe(qp, wqe, swr));
 	swr->n_psn = n_psn(qp, wqe, swr);
 	req->alloc_psn = base_psn_add(req->alloc_psn, swr->n_psn);
@@ -274,7 +273,7 @@ static struct tp_swr *next_swr(struct tp_qp *qp)
 
 /* ---- packets ---- */
 
-void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
+static inline void sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
 {
 	struct tp_req *req = &qp->req;
 	bool whole = psn == base_psn_add(swr->psn, swr->n_psn);
@@ -292,9 +291,9 @@ void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
 		tp_req_complete_head(qp, TP_WC_SUCCESS);
 }
 
-uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
+void tp_req_sent_to(struct tp_qp *qp, const struct tp_swr *swr, uint32_t psn)
 {
-	return (uint8_t)((uint32_t)qp->type->service << SERVICE_SHIFT | rc_opcode);
+	sent_to(qp, swr, psn);
 }
 
 static void choose_path(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
@@ -319,7 +318,7 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
 
 	if (payload == NULL)
 		return false;
-	m = tp_pkt_begin(qp, tp_req_opcode(qp, kind_of(wqe)->only), req->snd_psn);
+	m = tp_pkt_begin(qp, tp_req_opcode(qp, kind_of(wqe)->op[ONLY]), req->snd_psn);
 	if (m == NULL)
 		return false;
 	pkt = TP_PKT(m);
@@ -344,19 +343,10 @@ static bool send_answered(struct tp_qp *qp, struct tp_swr *swr, uint32_t end)
 	return true;
 }
 
-static uint8_t opcode_at(const struct kind *kind, bool first, bool last)
-{
-	if (first)
-		return last ? kind->only : kind->first;
-	return last ? kind->last : kind->middle;
-}
-
 /* AckReq: on what ends a message, and often enough that a window never fills without one. */
 static bool wants_ack(struct tp_qp *qp, bool last)
 {
-	uint32_t every = tp_min(qp->req.window / 2, TP_BURST_PKTS);
-
-	if (++qp->req.since_ackreq < every && !last)
+	if (!last && ++qp->req.since_ackreq < tp_min(qp->req.window / 2, TP_BURST_PKTS))
 		return false;
 	qp->req.since_ackreq = 0;
 	return true;
@@ -364,7 +354,7 @@ static bool wants_ack(struct tp_qp *qp, bool last)
 
 uint8_t tp_req_whole(const struct tp_qp *qp, uint32_t wr)
 {
-	return kind_of(tp_req_wqe(qp, wr))->only;
+	return kind_of(tp_req_wqe(qp, wr))->op[ONLY];
 }
 
 static __rte_always_inline void describe(const struct tp_send_wqe *wqe, const struct tp_swr *swr, bool last,
@@ -383,13 +373,11 @@ void tp_req_describe(const struct tp_qp *qp, uint32_t wr, bool last, struct wire
 	describe(tp_req_wqe(qp, wr), tp_req_swr(qp, wr), last, pkt);
 }
 
-static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t *data, uint32_t bytes)
+static bool send_piece(struct tp_qp *qp, const struct tp_send_wqe *wqe, const struct tp_swr *swr, const uint8_t *data,
+	uint32_t bytes, bool last)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
-	const struct kind *kind = kind_of(wqe);
-	uint32_t psn = qp->req.snd_psn;
-	bool first = psn == swr->psn, last = base_psn_add(psn, 1) == base_psn_add(swr->psn, swr->n_psn);
-	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, opcode_at(kind, first, last)), psn);
+	uint32_t psn = qp->req.snd_psn, place = (psn == swr->psn ? FIRST : 0u) | (last ? LAST : 0u);
+	struct rte_mbuf *m = tp_pkt_begin(qp, tp_req_opcode(qp, kind_of(wqe)->op[place]), psn);
 	struct wire_pkt *pkt;
 
 	if (m == NULL)
@@ -399,7 +387,7 @@ static bool send_piece(struct tp_qp *qp, const struct tp_swr *swr, const uint8_t
 	describe(wqe, swr, last, pkt);
 	choose_path(qp, pkt, base_psn_add(psn, 1));
 	tp_pkt_send(qp, m, data, bytes);
-	tp_req_sent_to(qp, swr, base_psn_add(psn, 1));
+	sent_to(qp, swr, base_psn_add(psn, 1));
 	return true;
 }
 
@@ -419,20 +407,21 @@ const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint3
 /* Sends up to n packets of a SEND or WRITE with one read of client memory; how many were sent. */
 static uint32_t send_pieces(struct tp_qp *qp, const struct tp_swr *swr, uint32_t n)
 {
-	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu;
-	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)(swr->bytes - off));
+	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
+	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu, left = swr->bytes - off;
+	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)left), sent = 0;
 	const uint8_t *data = tp_req_payload(qp, qp->req.snd, off, bytes);
-	uint32_t sent = 0;
 
 	if (data == NULL)
 		return 0;
 	do {
-		uint32_t piece = tp_min(bytes, qp->mtu);
+		uint32_t piece = bytes <= qp->mtu ? bytes : qp->mtu;
 
-		if (!send_piece(qp, swr, data, piece))
+		if (!send_piece(qp, wqe, swr, data, piece, piece == left))
 			break;
 		data += piece;
 		bytes -= piece;
+		left -= piece;
 		sent++;
 	} while (bytes > 0);
 	return sent;
@@ -463,7 +452,7 @@ static bool send_merged(struct tp_qp *qp, uint32_t wr, uint32_t n)
 
 uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 {
-	uint32_t n, left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
+	uint32_t left = swr->n_psn - tp_psn_dist(qp->req.snd_psn, swr->psn);
 
 	if (kind_of(tp_req_wqe(qp, qp->req.snd))->local)
 		return do_local(qp, swr);
@@ -471,8 +460,10 @@ uint32_t tp_req_send(struct tp_qp *qp, struct tp_swr *swr, uint32_t budget)
 		return send_answered(qp, swr, tp_piece_end(swr, qp->req.snd_psn)) ? 1 : 0;
 	if (qp->ext != NULL && qp->ext->merge_n > 1)
 		return send_merged(qp, qp->req.snd, qp->ext->merge_n) ? 1 : 0;
-	n = tp_min(tp_min(left, room(qp)), tp_min(budget, TP_BURST_PKTS));
-	return send_pieces(qp, swr, n);
+	/* There is room for one, or it would not be its turn. */
+	if (left > 1)
+		left = tp_min(tp_min(left, room(qp)), tp_min(budget, TP_BURST_PKTS));
+	return send_pieces(qp, swr, left);
 }
 
 bool tp_req_resend(struct tp_qp *qp, uint32_t wr, uint32_t psn, uint32_t end)
