@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures roced against what bounds it and what does the same, in the same run. It reports, and never fails by time.
 
-Each figure stands beside its bound or peer, as a ratio, with the median of several runs, and with its goal where it has one
-(docs/performance.md). Missing Debian packages are installed first, and what is measured is built.
+Each figure stands beside its bound or peer, as a ratio, with the median of several runs, and with its goal where it
+has one (docs/performance.md). Missing Debian packages are installed first, and what is measured is built.
 """
 import argparse
 import contextlib
@@ -51,8 +51,8 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, larger scatter")
     parser.add_argument("--runs", type=positive, metavar="N", help="runs whose median is taken (default 5)")
     for form in FORMS:
-        parser.add_argument("--" + form, type=writable, metavar="FILE", help=f"default build/bench.{ENDING[form]}, of one row "
-                            f"build/bench-ROW.{ENDING[form]}")
+        parser.add_argument("--" + form, type=writable, metavar="FILE",
+                            help=f"default build/bench.{ENDING[form]}, of one row build/bench-ROW.{ENDING[form]}")
     parser.add_argument("--build", metavar="DIR", help="that build directory, as it is")
     if len(named) == 1 and named[0].options:
         named[0].options(parser.add_argument_group(f"of {named[0].name}"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of one daemon: its start, what it costs when idle, how soon it wakes, and what clients' objects take of its memory."""
+"""Rows of one daemon: latency, its start, what it costs when idle, how soon it wakes, what clients' objects take of its
+memory, and what a second worker brings."""
 import os
 import subprocess
 import time
@@ -7,7 +8,7 @@ import time
 import running
 from bench_network import TARGETS
 from bench_tp import memory as transport_memory, workers as transport_workers
-from daemons import PERFTEST_PORT, Daemon, Wire, af_packet, end_process, perftest_figures
+from daemons import PERFTEST_PORT, Daemon, Wire, af_packet, end_process, perftest_figures, testpmd_args
 from figures import Failure, Figure, Result, Row, at_least, at_most
 from running import last_lines, read, wait_for
 
@@ -19,10 +20,10 @@ START_LIMIT_S, LOOK_S = 30, 0.001
 
 def latency(bench):
     of = bench.figures_of("bench_latency", "-r", bench.runs, "-n", 5000 if bench.quick else 20000)
-    word = ("a word in shared memory there and back", of["word"])
-    return Result([Figure("write_8_one_way", "WRITE of 8 B, send ring to the other client's memory, one way, median", "ns", of["write_8"],
-                          *word, at_most(plus=1500)),
-                   Figure("write_8_one_way_p99", "the same, 99th percentile", "ns", of["write_8_p99"], word[0] + ", 99th",
+    word = "a word in shared memory there and back"
+    what = "WRITE of 8 B, send ring to the other client's memory, one way"
+    return Result([Figure("write_8_one_way", what, "ns", of["write_8"], word, of["word"], at_most(plus=1500)),
+                   Figure("write_8_one_way_p99", what + ", 99th percentile", "ns", of["write_8_p99"], word,
                           of["word_p99"])])
 
 
@@ -51,9 +52,10 @@ def idle(bench):
                 name, value, _ = line.split()
                 of[name].append(float(value) / 1e3)
     woken = [a - b for a, b in zip(of["asleep"], of["awake"])]
-    return Result([Figure("idle_share", "an idle daemon with a port on veth", "% of a core", share, goal=at_most(plus=3)),
-                   Figure("wake_up", "what waking adds to the completion of a WRITE to oneself", "us", woken, goal=at_most(plus=100)),
-                   Figure("wake_whole", "WRITE of 8 B to oneself, worker asleep", "us", of["asleep"], "awake", of["awake"])])
+    return Result([
+        Figure("idle_share", "an idle daemon with a port on veth", "% of a core", share, goal=at_most(plus=3)),
+        Figure("wake_up", "what waking adds to a WRITE to oneself", "us", woken, goal=at_most(plus=100)),
+        Figure("wake_whole", "WRITE of 8 B to oneself, worker asleep", "us", of["asleep"], "awake", of["awake"])])
 
 
 # ---- start
@@ -78,14 +80,12 @@ def start(bench):
     with Wire() as wire:
         daemon = Daemon(bench, wire, "A", af_packet())
         roced = wire.inside("A", [bench.path("app/roced"), "-c", daemon.conf, "-f"])
-        testpmd = wire.inside("A", ["dpdk-testpmd", "--lcores", "0,1", "--no-huge", "-m", "512", "--no-shconf", "--no-pci",
-                                    "--no-telemetry", "--vdev", af_packet(), "--", "-i", "--mbuf-size=8448",
-                                    "--total-num-mbufs=16384", "--no-mlockall"])
+        testpmd = wire.inside("A", [*testpmd_args(af_packet()), "-i"])
         for _ in range(runs):
             ours.append(1e3 * seconds_until(roced, "roced: ready", f"{bench.tmp}/start.log"))
             theirs.append(1e3 * seconds_until(testpmd, "testpmd>", f"{bench.tmp}/testpmd.log"))
-    return Result([Figure("start", "from the start of the daemon until it is ready", "ms", ours, "testpmd's prompt", theirs,
-                          at_most(times=1.2))])
+    return Result([Figure("start", "from the start of the daemon until it is ready", "ms", ours, "testpmd's prompt",
+                          theirs, at_most(times=1.2))])
 
 
 # ---- memory
@@ -98,8 +98,8 @@ def resident_bytes(pid):
 def taken_by(bench, daemon, kind):
     """Bytes of the daemon's resident memory for each object that a program has, as many of them as it gets."""
     before = resident_bytes(daemon.pid)
-    with subprocess.Popen(daemon.on([bench.path("tests/tools/greedy"), "roced0", kind]), stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as program:
+    greedy = daemon.on([bench.path("tests/tools/greedy"), "roced0", kind])
+    with subprocess.Popen(greedy, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         n = int(program.stdout.readline().split()[0])
         after = resident_bytes(daemon.pid)
         program.stdin.close()
@@ -117,21 +117,21 @@ def memory(bench):
             with Wire() as wire, Daemon(bench, wire, "A", af_packet()) as daemon:
                 of.setdefault(kind, []).append(taken_by(bench, daemon, kind))
     return Result(figures + [
-        Figure("daemon_qp", "what the daemon grows by for an idle queue pair of a program, one work request", "B", of["qps"],
-               goal=at_most(plus=4096)),
+        Figure("daemon_qp", "what the daemon grows by for an idle queue pair of a program, one work request", "B",
+               of["qps"], goal=at_most(plus=4096)),
         Figure("daemon_mr", "the same for a memory region", "B", of["mrs"], goal=at_most(plus=128))])
 
 
 # ---- workers
 
 def loop_gbps(daemon, n, pairs=2):
-    """Of pairs of ib_send_bw within one daemon, together. They wait for events, since they have no CPUs of their own."""
+    """Of pairs of ib_send_bw within one daemon, together. They wait for events, having no CPUs of their own."""
     programs = []
     try:
         for host in ((), ("127.0.0.1",)):
             for port in range(PERFTEST_PORT, PERFTEST_PORT + pairs):
-                args = ["ib_send_bw", "-d", "roced0", "-x", "1", "-F", "-e", "-s", "65536", "-n", str(n), "-p", str(port),
-                        "--report_gbits", *host]
+                args = ["ib_send_bw", "-d", "roced0", "-x", "1", "-F", "-e", "-s", "65536", "-n", str(n),
+                        "-p", str(port), "--report_gbits", *host]
                 programs.append(subprocess.Popen(daemon.on(args, shared=True), stdout=subprocess.PIPE,
                                                  stderr=subprocess.STDOUT, text=True))
                 if not host:
@@ -156,15 +156,18 @@ def workers(bench):
                 lcores = ", ".join(f'{{ lcore = {1 + i}; cpus = "{cpus[i]}"; }}' for i in range(count))
                 with Daemon(bench, wire, "A", af_packet() + f",qpairs={count}", workers=lcores) as daemon:
                     values.append(loop_gbps(daemon, 500 if bench.quick else 5000))
-    return Result(figures + [Figure("daemon_workers_2", "ib_send_bw 64 KB within a daemon, two pairs, two workers", "Gb/s", gbps[2],
-                                    "one worker", gbps[1], at_least(times=1.9))])
+    what = "ib_send_bw 64 KB within a daemon, two pairs, two workers"
+    figures.append(Figure("daemon_workers_2", what, "Gb/s", gbps[2], "one worker", gbps[1], at_least(times=1.9)))
+    return Result(figures)
 
 
 ROWS = [
-    Row("latency", "one-way latency of a WRITE of 8 B, software only, one core for each end", latency, ("tests/bench/bench_latency",)),
+    Row("latency", "one-way latency of a WRITE of 8 B, software only, one core for each end", latency,
+        ("tests/bench/bench_latency",)),
     Row("memory", "memory of an idle queue pair and of a region; of a daemon too as root", memory,
         (*TARGETS, "tests/bench/bench_tp", "tests/tools/greedy")),
     Row("workers", "one and two workers; of a daemon too as root", workers, (*TARGETS, "tests/bench/bench_tp")),
-    Row("idle", "what an idle daemon uses of a core, and how soon it wakes", idle, (*TARGETS, "tests/bench/bench_wake"), root=True),
+    Row("idle", "what an idle daemon uses of a core, and how soon it wakes", idle, (*TARGETS, "tests/bench/bench_wake"),
+        root=True),
     Row("start", "from the start of the daemon until it is ready, beside testpmd", start, TARGETS, root=True),
 ]

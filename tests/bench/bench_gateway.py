@@ -25,6 +25,7 @@ GOAL = 0.9             # of testpmd's packets a second, by plain tunnels
 CIPHER_GOAL = 1.1      # of the cipher's own cycles, added by protection to plain tunnels
 TAKEN = 24             # bytes of the wire beside a frame: preamble, FCS, gap
 FLOWS, EACH = 16, 16   # frames in the capture
+LEAST_SAMPLES, SAMPLES_S = 20, 60
 # As bench_meter.c has them.
 IDLE, BATCHES, SINGLE, FREE = range(4)
 SAMPLES = 8192
@@ -157,6 +158,13 @@ class Chain:
                 {protection}""")
         self.start(end, [f"{self.build}/app/roced", "-c", conf, "-f"], "roced: ready")
 
+    def sample(self, phase, ms):
+        """For that time, and on until there are some samples of either end: others may have the CPUs."""
+        self.meter.phase(phase)
+        time.sleep(ms / 1000)
+        enough = lambda: all(len(self.meter.samples(end)[phase]) >= LEAST_SAMPLES for end in range(len(ENDS)))
+        wait_for(enough, SAMPLES_S, f"{self.kind}: too few samples in {SAMPLES_S} s")
+
     def run(self, ms):
         """Of each end: packets a second, cycles, median and 99th percentile from receiving to sending; and what both carried."""
         for end in reversed(ENDS):
@@ -168,10 +176,8 @@ class Chain:
                 program.stdin.flush()
         meter = self.meter
         self.wait(lambda: meter.word(LEFT) > 2000, "no packets arrive")
-        meter.phase(BATCHES)
-        time.sleep(ms / 1000)
-        meter.phase(SINGLE)
-        time.sleep(ms / 2000)
+        self.sample(BATCHES, ms)
+        self.sample(SINGLE, ms / 2)
         meter.phase(FREE)
         time.sleep(0.1)
         left, at = meter.word(LEFT), time.monotonic()
@@ -183,8 +189,6 @@ class Chain:
         result = {"carried_pps": carried}
         for i, end in enumerate(ENDS):
             hz, batches, single = meter.samples(i)
-            if len(batches) < 20 or len(single) < 20:
-                raise Failure(f"{self.kind}: {end}: too few samples, {len(batches)} and {len(single)}")
             cut = sorted(single)
             result[end] = {"hz": hz, "cycles": statistics.median(batches), "p50_ns": cut[len(cut) // 2] / hz * 1e9,
                            "p99_ns": cut[len(cut) * 99 // 100] / hz * 1e9}

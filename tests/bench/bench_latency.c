@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-way latency of a WRITE of 8 bytes, software only: from the client's send ring to the other client's memory. Each end
- * is a thread with a core of its own that runs the client and its worker (lib/verbs and lib/transport, as in the daemon) in
- * turn; packets pass between them in memory. The two write to each other in turn, and half of the way there and back is told.
- * Beside it, what no two cores get below: a word in shared memory there and back.
+ * One-way latency of a WRITE of 8 bytes, software only: from the client's send ring to the other client's memory. Each
+ * end is a thread with a core of its own that runs the client and its worker (lib/verbs and lib/transport, as in the
+ * daemon) in turn; packets pass between them in memory. The two write to each other in turn, and half of the way there
+ * and back is told. Beside it, what no two cores get below: a word in shared memory there and back.
  *
  * usage: bench_latency [-r ROUNDS] [-n TIMES]      prints lines "name value unit", one of each round
  */
@@ -312,7 +312,8 @@ static void word_there_and_back(struct end *e, uint64_t value)
 }
 
 /* Some times, less when others have the cores for too long. */
-static void measure(uint32_t rounds, const char *name, void *(*other)(void *arg), void (*go)(struct end *e, uint64_t value), double share)
+static void measure(uint32_t rounds, const char *name, void *(*other)(void *arg),
+	void (*go)(struct end *e, uint64_t value), double share)
 {
 	double limit_ns = LIMIT_NS / rounds;
 	uint64_t value = 0;

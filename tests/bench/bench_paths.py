@@ -9,9 +9,10 @@ TRAFFIC = (("permutation", "permutation of 2 MB messages"), ("degraded", "the sa
 def run(bench):
     of = bench.figures_of("bench_sched", "-s", 1 if bench.quick else 5)
     of.update(bench.figures_of("bench_sr"))
-    kinds = [name[len("sched_"):-len("_pick")] for name in of if name.startswith("sched_") and name.endswith("_pick")]
+    kinds = [name.removeprefix("sched_").removesuffix("_pick") for name in of if name.endswith("_pick")]
     bound = ("bound of whole links", of["sched_permutation_bound_max"])
-    figures = [Figure(f"{traffic}_{kind}", f"{what}, {kind}: worst of the seeds", "us", of[f"sched_{traffic}_{kind}_max"], *bound)
+    figures = [Figure(f"{traffic}_{kind}", f"{what}, {kind}: worst of the seeds", "us", of[f"sched_{traffic}_{kind}_max"],
+                      *bound)
                for traffic, what in TRAFFIC for kind in kinds]
     figures += [Figure(f"{kind}_{call}", f"{kind}: {what}", "ns", of[f"sched_{kind}_{call}"])
                 for kind in kinds for call, what in (("pick", "a choice"), ("ack", "an acknowledgement"))]

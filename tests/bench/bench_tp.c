@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the transport costs, without a network: see tp_world.h. Each part prints a line "name value unit" for each round,
- * for tools/bench to read; what stands beside a figure is measured in turn with it.
+ * What the transport costs, without a network: see tp_world.h. Each part prints a line "name value unit" for each
+ * round, for tools/bench to read; what stands beside a figure is measured in turn with it.
  */
 #include <getopt.h>
 #include <malloc.h>
@@ -64,8 +64,8 @@ static void part_messages(const struct options *o)
 	one(o, "write_256_merged", (struct tw_options){.msg_bytes = 256, .ext = TP_EXT_SACK | TP_EXT_MERGE});
 }
 
-/* The link is as fast as both ends are. A pace makes up for no more than its burst, so what the machine takes the thread
- * away for longer than that is missing, and told. */
+/* The link is as fast as both ends are. A pace makes up for no more than its burst, so what the machine takes the
+ * thread away for longer than that is missing, and told. */
 static void pace(const char *name, uint64_t rate_bps, uint32_t burst_ns)
 {
 	struct tw_world *w = tw_new(&(struct tw_options){.msg_bytes = 4096, .burst_ns = burst_ns});
@@ -94,7 +94,8 @@ static void part_qps(const struct options *o)
 	struct tw_round r;
 
 	for (int i = 0; i < 3; i++) {
-		w[i] = tw_new(&(struct tw_options){.msg_bytes = 256, .n_qps = counts[i], .burst = counts[0], .depth = 16});
+		w[i] = tw_new(
+			&(struct tw_options){.msg_bytes = 256, .n_qps = counts[i], .burst = counts[0], .depth = 16});
 		tw_move(w[i], 2 * counts[i], &r);
 	}
 	for (uint32_t round = 0; round < o->rounds; round++) {
@@ -121,14 +122,15 @@ static size_t taken(void)
 /* Of connected queue pairs that have not sent anything, with queues so deep. */
 static void qp_memory(uint32_t depth)
 {
-	struct tw_options few = {.msg_bytes = 256, .n_qps = 1, .depth = depth}, many = {.msg_bytes = 256, .n_qps = 1 + IDLE, .depth = depth};
+	struct tw_options how = {.msg_bytes = 256, .n_qps = 1, .depth = depth};
 	size_t before = taken(), with_one;
-	struct tw_world *w = tw_new(&few);
+	struct tw_world *w = tw_new(&how);
 
 	with_one = taken() - before;
 	tw_free(w);
 	before = taken();
-	w = tw_new(&many);
+	how.n_qps += IDLE;
+	w = tw_new(&how);
 	printf("idle_qp_%u %.1f B\n", depth, (double)(taken() - before - with_one) / IDLE / 2);
 	tw_free(w);
 }
@@ -258,7 +260,8 @@ static const struct part {
 static int usage(FILE *out)
 {
 	fputs("usage: bench_tp [-n MESSAGES] [-r ROUNDS] PART...\n"
-	      "Two transport endpoints back to back in this thread. Parts:", out);
+	      "Two transport endpoints back to back in this thread. Parts:",
+		out);
 	for (size_t i = 0; i < N_PARTS; i++)
 		fprintf(out, " %s", parts[i].name);
 	fputs("\n  -n N   messages a round (default 100000)\n"

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of the transport by itself: two endpoints in one thread over an in-memory link (bench_tp.c). Cycles are those of the
-core at the median burst, so another load on the machine costs little but its share of the caches."""
+"""Rows of the transport by itself: two endpoints in one thread over an in-memory link (bench_tp.c). Cycles are those of
+the core at the median burst, so another load on the machine costs little but its share of the caches."""
 from figures import Figure, Result, Row, at_least, at_most
 
 SUITES = ["sm4-gcm", "aes-256-gcm", "aes-128-gcm"]
 PUBLISHED_PER_SECOND = 10e6  # eRPC (NSDI 2019): small messages of one core that does both ends' work
 TARGETS = ("tests/bench/bench_tp",)
+ROUNDS = 5                   # of bench_tp in a run, so that what stands beside a figure is measured soon after it
 
 
-def part(bench, name, messages=100000):
-    """Values by name of a part of bench_tp; rounds are its runs."""
-    return bench.figures_of("bench_tp", "-n", messages // 4 if bench.quick else messages, "-r", bench.runs, name)
+def part(bench, name, messages=20000):
+    """Values by name of a part of bench_tp, one of each round."""
+    return bench.figures_of("bench_tp", "-n", messages // 4 if bench.quick else messages, "-r", ROUNDS * bench.runs, name)
 
 
 def added(*columns):
@@ -26,46 +27,49 @@ def rc(bench):
     for size, times in ((4096, 1.15), (1024, 1.3), (256, 1.3)):
         for opcode in ("write", "send"):
             name = f"{opcode}_{size}"
-            figures.append(Figure(name, f"RC {opcode.upper()} of {size} B, both ends", "cycles a packet", both_ends(of, name),
-                                  "memcpy + CRC-32, twice", of[name + "_bound"], at_most(times=times, plus=300)))
+            what = f"RC {opcode.upper()} of {size} B, both ends"
+            figures.append(Figure(name, what, "cycles a packet", both_ends(of, name), "memcpy + CRC-32, twice",
+                                  of[name + "_bound"], at_most(times=times, plus=300)))
     for end in ("requester", "responder"):
-        figures.append(Figure(f"write_4096_{end}", f"RC WRITE of 4096 B, {end}", "cycles a packet", of[f"write_4096_{end}"],
-                              "memcpy + CRC-32", [v / 2 for v in of["write_4096_bound"]]))
-    figures.append(Figure("write_4096_syscall", "RC WRITE of 4096 B, clients' memory by system call, both ends", "cycles a packet",
-                          both_ends(of, "write_4096_syscall"), "memcpy + CRC-32, twice", of["write_4096_syscall_bound"]))
+        name = f"write_4096_{end}"
+        figures.append(Figure(name, f"RC WRITE of 4096 B, {end}", "cycles a packet", of[name], "memcpy + CRC-32",
+                              [v / 2 for v in of["write_4096_bound"]]))
+    name = "write_4096_syscall"
+    figures.append(Figure(name, "RC WRITE of 4096 B, clients' memory by system call, both ends", "cycles a packet",
+                          both_ends(of, name), "memcpy + CRC-32, twice", of[name + "_bound"]))
     return Result(figures)
 
 
 def messages(bench):
-    of = part(bench, "messages", 200000)
+    of = part(bench, "messages", 40000)
     peer = ("eRPC, published", [PUBLISHED_PER_SECOND / 1e6])
-    mega = lambda values: [v / 1e6 for v in values]
-    figures = [Figure("write_8", "WRITEs of 8 B, one core that does both ends' work", "M/s", mega(of["write_8_per_second"]), *peer,
-                      at_least(plus=8))]
-    for name, what in (("sack", "with selective repeat"), ("merged", "merged into packets of several")):
-        figures.append(Figure(f"write_8_{name}", f"WRITEs of 8 B, {what}, one core", "M/s", mega(of[f"write_8_{name}_per_second"]), *peer))
-    figures.append(Figure("write_256_merged", "WRITEs of 256 B, merged, one core", "M/s", mega(of["write_256_merged_per_second"]),
-                          "not merged", mega(of["write_256_sack_per_second"])))
+    rate = lambda name: [v / 1e6 for v in of[name + "_per_second"]]
+    figures = [Figure(name, f"WRITEs of 8 B{what}, one core that does both ends' work", "M/s", rate(name), *peer, goal)
+               for name, what, goal in (("write_8", "", at_least(plus=8)), ("write_8_sack", ", selective repeat", None),
+                                        ("write_8_merged", ", merged", None))]
+    figures.append(Figure("write_256_merged", "WRITEs of 256 B, merged, the same", "M/s", rate("write_256_merged"),
+                          "not merged", rate("write_256_sack")))
     for end in ("requester", "responder"):
         figures.append(Figure(f"write_8_{end}", f"WRITE of 8 B, {end}", "cycles a message", of[f"write_8_{end}"]))
     return Result(figures)
 
 
 def protected(bench):
-    of, figures = part(bench, "protected", 40000), []
+    of, figures = part(bench, "protected", 8000), []
     for suite in SUITES:
         for size in (256, 1024, 4096):
             goal = None if suite == "aes-128-gcm" else at_most(times=1.1)
-            figures.append(Figure(f"nic_{suite}_{size}".replace("-", "_"), f"NIC, {suite}, WRITE of {size} B: what protection adds, "
-                                  "both ends", "cycles a packet", of[f"{suite}_{size}_added"], "the cipher in the same packets",
-                                  of[f"{suite}_{size}_cipher"], goal))
+            name, what = f"{suite}_{size}", f"NIC, {suite}, WRITE of {size} B: what protection adds, both ends"
+            figures.append(Figure("nic_" + name.replace("-", "_"), what, "cycles a packet", of[name + "_added"],
+                                  "the cipher in the same packets", of[name + "_cipher"], goal))
     return Result(figures)
 
 
 def qps(bench):
-    of = part(bench, "qps", 100000)
-    return Result([Figure(f"qps_{n}", f"WRITE of 256 B, {n:,} queue pairs in turn, both ends", "cycles a packet", of[f"qps_{n}"],
-                          *(("10 queue pairs", of["qps_10"]) if n != 10 else ()), goal=goal)
+    of = part(bench, "qps", 30000)
+    beside = ("10 queue pairs", of["qps_10"])
+    return Result([Figure(f"qps_{n}", f"WRITE of 256 B, {n:,} queue pairs in turn, both ends", "cycles a packet",
+                          of[f"qps_{n}"], *(beside if n != 10 else ()), goal=goal)
                    for n, goal in ((10, None), (1000, None), (10000, at_most(times=1.3)))])
 
 
@@ -81,14 +85,15 @@ def memory(bench):
 def workers(bench):
     of = part(bench, "workers")
     mega = lambda n: [v / 1e6 for v in of[f"workers_{n}"]]
-    return Result([Figure("workers_2", "WRITEs of 4096 B, two threads, each with both ends", "M/s", mega(2), "one thread", mega(1),
-                          at_least(times=1.9))])
+    what = "WRITEs of 4096 B, two threads, each with both ends"
+    return Result([Figure("workers_2", what, "M/s", mega(2), "one thread", mega(1), at_least(times=1.9))])
 
 
 def pace(bench):
     of = bench.figures_of("bench_tp", "rates")
     names = ("10m", "1g", "10g", "10g_burst_1ms", "10g_burst_4ms")
-    return Result([Figure(f"pace_{n}", f"a queue pair with the limit {n.replace('_', ', ')}: of it; away {of[f'rate_{n}_away'][0]:.1%}",
+    away = lambda n: f"{of[f'rate_{n}_away'][0]:.1%}"
+    return Result([Figure(f"pace_{n}", f"a queue pair with the limit {n.replace('_', ', ')}; core away {away(n)}",
                           "of the limit", of[f"rate_{n}"]) for n in names])
 
 

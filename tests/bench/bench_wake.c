@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a WRITE of 8 bytes to oneself takes from posting to its completion, when the daemon's worker is awake and after
- * so long without work that it sleeps. Prints the medians, "name value unit" a line.
+ * How long a WRITE of 8 bytes to oneself takes from posting to its completion, when the daemon's worker is awake and
+ * after so long without work that it sleeps. Prints the medians, "name value unit" a line.
  *
  * usage: bench_wake DEVICE GID-INDEX TIMES IDLE-US
  */
@@ -10,8 +10,8 @@
 #include "../tools/loop.h"
 #include "bench_clock.h"
 
-#define MAX_TIMES 1000u
-#define LIMIT_S   120u
+#define MAX_TIMES  1000u
+#define LIMIT_S    120u
 #define GIVE_UP_NS 5e9
 
 struct scene {
@@ -25,8 +25,8 @@ static void open_scene(struct scene *s, const char *device, int gid_index)
 	static uint64_t memory[2];
 	struct ibv_context *context = must_open_device(device);
 	struct ibv_pd *pd = ibv_alloc_pd(context);
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
 	const unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 	MUST(pd != NULL);
@@ -43,10 +43,11 @@ static double write_once(struct scene *s)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)s->mr->addr, .length = 8, .lkey = s->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = sge.addr + 8, .rkey = s->mr->rkey}}, *bad;
+				   .num_sge = 1,
+				   .opcode = IBV_WR_RDMA_WRITE,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .wr.rdma = {.remote_addr = sge.addr + 8, .rkey = s->mr->rkey}},
+			   *bad;
 	double began = now_ns();
 	struct ibv_wc wc;
 	int n;

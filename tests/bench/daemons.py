@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rows of tools/bench that need a network stand on: two namespaces A and B joined by a veth pair, daemons in them, and
-programs that run there in pairs. All of it ends with the context that it was made in."""
+"""What rows of tools/bench that need a network stand on: two namespaces A and B joined by a veth pair, daemons in them,
+and programs that run there in pairs. All of it ends with the context that it was made in."""
+import contextlib
 import os
 import re
 import signal
@@ -34,8 +35,8 @@ class Wire:
         for end in ENDS:
             ip("netns", "add", self.names[end])
         for link, mtu in (("port", self.mtu), ("side", 1500)):
-            ip("link", "add", "name", link, "netns", self.names["A"], "mtu", str(mtu), "type", "veth", "peer", "name", link,
-               "netns", self.names["B"], "mtu", str(mtu))
+            a, b = ([link, "netns", self.names[end], "mtu", str(mtu)] for end in ENDS)
+            ip("link", "add", "name", *a, "type", "veth", "peer", "name", *b)
         for end in ENDS:
             self.set_up(end)
         return self
@@ -55,6 +56,15 @@ class Wire:
         """Of the kernel at port: roced needs whole frames with their checksums, TCP is faster with them."""
         words = [w for what in ("tx", "gso", "tso", "gro") for w in (what, "on" if on else "off")]
         subprocess.run(self.inside(end, ["ethtool", "-K", "port", *words]), capture_output=True, check=False)
+
+    @contextlib.contextmanager
+    def offloaded(self):
+        """With the kernel's offloads, as TCP has them on a veth."""
+        for end in ENDS:
+            self.offloads(end, True)
+        yield
+        for end in ENDS:
+            self.offloads(end, False)
 
     def __exit__(self, *_):
         for end in ENDS:
@@ -186,11 +196,17 @@ def write_rate(a, b, size, n, **more):
     return perftest("ib_write_bw", a, b, size, n, **more)[4] * 1e6
 
 
+def testpmd_args(device, main=0):
+    """Its own options follow."""
+    return ["dpdk-testpmd", "--lcores", "0,1", "--main-lcore", str(main), "--no-huge", "-m", "512", "--no-shconf",
+            "--no-pci", "--no-telemetry", "--vdev", device, "--", "--mbuf-size=8448", "--total-num-mbufs=8192",
+            "--no-mlockall"]
+
+
 def testpmd(wire, end, main, device, seconds, log, *options):
-    """Runs it for that time; the median of the packets a second that it received, while there were any. Not waited for."""
-    args = wire.inside(end, ["timeout", "-s", "INT", "-k", "5", str(seconds), "dpdk-testpmd", "--lcores", "0,1", "--main-lcore",
-                             str(main), "--no-huge", "-m", "512", "--no-shconf", "--no-pci", "--no-telemetry", "--vdev", device,
-                             "--", "--mbuf-size=8448", "--total-num-mbufs=8192", "--no-mlockall", "--stats-period", "1", *options])
+    """Starts it for that time; its rates of each second are in the log."""
+    args = wire.inside(end, ["timeout", "-s", "INT", "-k", "5", str(seconds), *testpmd_args(device, main),
+                             "--stats-period", "1", *options])
     with open(log, "wb") as out:
         return subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The form that every figure of tools/bench has: what was measured in several runs, what bounds it or does the same work in
-those runs, and the goal. As JSON and as a Markdown table; picture.py draws them."""
+"""The form that every figure of tools/bench has: what was measured in several runs, what bounds it or does the same
+work in those runs, and the goal. As JSON and as a Markdown table; picture.py draws them."""
 import json
 import math
 import statistics
@@ -123,7 +123,7 @@ def amount(v):
     """Three digits or whole thousands, as people read them."""
     if v == 0:
         return "0"
-    if abs(v) >= 1000:
+    if round(abs(v)) >= 1000:
         return f"{v:,.0f}"
     return f"{v:.{max(0, 2 - math.floor(math.log10(abs(v))))}f}"
 

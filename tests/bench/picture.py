@@ -35,8 +35,9 @@ def bar(figure, y):
         return lines
     sign = "" if figure.limit is None else ("at most" if figure.goal.at_most else "at least")
     left, right = sorted((x_of(1), x_of(figure.value / unit)))
+    told = escape(" ".join((sign, verdict(figure))))
     lines.append(f'<rect x="{left:.1f}" y="{y - 6}" width="{max(right - left, 2):.1f}" height="12" '
-                 f'fill="{COLOURS[figure.met]}"><title>{escape(" ".join((sign, verdict(figure))))}</title></rect>')
+                 f'fill="{COLOURS[figure.met]}"><title>{told}</title></rect>')
     if figure.beside_value and figure.limit is not None:
         at = x_of(figure.beside_value / unit)
         lines.append(f'<path d="M{at:.1f},{y - 6} l6,6 l-6,6 l-6,-6 z" fill="none" stroke="#2c3e50"/>')
@@ -46,12 +47,12 @@ def bar(figure, y):
 def svg(figures, title):
     height = TOP + LINE * len(figures) + FOOT
     width = LABEL + CHART + NOTE
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-             'font-family="sans-serif" font-size="11">',
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+             f'height="{height}" font-family="sans-serif" font-size="11">',
              f'<rect width="{width}" height="{height}" fill="white"/>',
              text(12, 22, title, more=' font-size="14"'),
-             text(12, 40, "Bars begin at the goal, or without one at what is beside the figure; green: met, red: missed, "
-                  "grey: no goal. Diamonds: the bound or peer of the same run.")]
+             text(12, 40, "Bars begin at the goal, or without one at what is beside the figure; green: met, red: "
+                  "missed, grey: no goal. Diamonds: the bound or peer of the same run.")]
     for tick in TICKS:
         colour = "#2c3e50" if tick == 1 else "#dddddd"
         lines.append(f'<line x1="{x_of(tick):.1f}" x2="{x_of(tick):.1f}" y1="{TOP - 6}" y2="{height - FOOT + 4}" '

@@ -72,7 +72,7 @@ class Bench:
         return self
 
     def __exit__(self, *_):
-        if self.keep_logs:
+        if self.keep_logs and os.listdir(self.tmp):
             say(f"Logs are in {self.tmp}")
         else:
             shutil.rmtree(self.tmp)
@@ -132,9 +132,10 @@ def about_machine():
     memory_kb = int(read("/proc/meminfo").split()[1])
     return {"cpu": of("model name"), "cpus": os.cpu_count(), "virtual": "hypervisor" in of("flags").split(),
             "cache": of("cache size"), "memory_gib": round(memory_kb / 2**20, 1), "kernel": platform.release(),
-            "dpdk": tell(["pkg-config", "--modversion", "libdpdk"], "unknown"), "compiler": tell(["cc", "--version"], "unknown")}
+            "dpdk": tell(["pkg-config", "--modversion", "libdpdk"], "unknown"),
+            "compiler": tell(["cc", "--version"], "unknown")}
 
 
 def load():
-    """Processes that ran or waited, mean of a minute. Others on the machine make figures poor, the network's most of all."""
+    """Processes that ran or waited, mean of a minute. Others on the machine make figures poor, the network's most."""
     return os.getloadavg()[0]

@@ -62,7 +62,8 @@ class Figures(unittest.TestCase):
         self.assertEqual(str(at_most(plus=0)), "<= 0")
 
     def test_amounts(self):
-        self.assertEqual([amount(v) for v in (0, 0.0123456, 1.5, 99.44, 1234567.8)], ["0", "0.0123", "1.50", "99.4", "1,234,568"])
+        self.assertEqual([amount(v) for v in (0, 0.0123456, 1.5, 99.44, 999.6, 1234567.8)],
+                         ["0", "0.0123", "1.50", "99.4", "1,000", "1,234,568"])
 
     def test_what_is_no_number_is_no_figure(self):
         for values in ([], [float("nan")], [float("inf")]):
@@ -108,14 +109,14 @@ class Forms(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def run_bench(self, *args):
-        return subprocess.run([sys.executable, os.path.join(HERE, "bench.py"), *args], capture_output=True, text=True, timeout=100,
-                              check=False)
+        return subprocess.run([sys.executable, os.path.join(HERE, "bench.py"), *args], capture_output=True, text=True,
+                              timeout=100, check=False)
 
     def test_a_run(self):
         with tempfile.TemporaryDirectory() as tmp:
             files = [f"{tmp}/bench.{kind}" for kind in ("json", "md", "svg")]
-            done = self.run_bench("messages", "--quick", "--runs", "1", "--build", BUILD, "--json", files[0], "--markdown", files[1],
-                                  "--svg", files[2])
+            done = self.run_bench("messages", "--quick", "--runs", "1", "--build", BUILD, "--json", files[0],
+                                  "--markdown", files[1], "--svg", files[2])
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(files[0], encoding="utf-8") as f:
                 told = json.load(f)

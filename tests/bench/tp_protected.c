@@ -20,7 +20,7 @@ struct timed {
 struct link {
 	struct timed timed;
 	struct protect_end end;
-	uint32_t leaves;        /* two in a turn: messages, and acknowledgements */
+	uint32_t leaves;         /* two in a turn: messages, and acknowledgements */
 	double samples[SAMPLES]; /* of turns, the cipher's ticks */
 };
 
@@ -103,8 +103,8 @@ static double cipher_ticks(struct link *link)
 
 static void measure(enum crypt_suite suite, struct link *link, uint32_t bytes, uint32_t messages, uint32_t rounds)
 {
-	struct tw_options plain = {.msg_bytes = bytes}, covered = {
-		.msg_bytes = bytes, .leave = leave, .arrive = arrive, .link_arg = link};
+	struct tw_options plain = {.msg_bytes = bytes},
+			  covered = {.msg_bytes = bytes, .leave = leave, .arrive = arrive, .link_arg = link};
 	struct tw_world *a = tw_new(&plain), *b = tw_new(&covered);
 	struct tw_round alone, with;
 
@@ -127,7 +127,8 @@ static void measure(enum crypt_suite suite, struct link *link, uint32_t bytes, u
 void tp_protected(enum crypt_suite suite, uint32_t messages, uint32_t rounds)
 {
 	static const uint32_t sizes[] = {256, 1024, 4096};
-	static const struct wire_addr hosts[2] = {{{[10] = 0xff, 0xff, 192, 0, 2, 1}}, {{[10] = 0xff, 0xff, 192, 0, 2, 2}}};
+	static const struct wire_addr hosts[2] = {
+		{{[10] = 0xff, 0xff, 192, 0, 2, 1}}, {{[10] = 0xff, 0xff, 192, 0, 2, 2}}};
 	static struct link link;
 
 	link.timed.ctx = crypt_simd_new(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two endpoints of the transport back to back in one thread, packets in plain memory: what messages cost without a network.
- * End 0 sends to end 1 by any number of queue pairs.
+ * Two endpoints of the transport back to back in one thread, packets in plain memory: what messages cost without a
+ * network. End 0 sends to end 1 by any number of queue pairs.
  */
 #ifndef TP_WORLD_H
 #define TP_WORLD_H
@@ -12,7 +12,7 @@
 #include "bench_clock.h"
 #include "tp.h"
 
-#define TW_DEPTH 128  /* work requests in flight */
+#define TW_DEPTH 128 /* work requests in flight */
 #define TW_BURST 32
 
 struct tw_options {
@@ -24,7 +24,8 @@ struct tw_options {
 	uint32_t n_qps;           /* 0: one */
 	uint32_t depth;           /* of a queue, 0: TW_DEPTH */
 	uint32_t burst;           /* of many queue pairs, how many post in a turn, 0: TW_BURST */
-	/* What the link does with frames when they leave an end and before they are read at the other; NULL: nothing. */
+	/* What the link does with frames when they leave an end and before they are read at the other; NULL: nothing.
+	 */
 	void (*leave)(void *arg, struct rte_mbuf **pkts, uint32_t n);
 	void (*arrive)(void *arg, struct rte_mbuf **pkts, uint32_t n);
 	void *link_arg;
@@ -51,9 +52,10 @@ void tw_move(struct tw_world *w, uint32_t messages, struct tw_round *round);
 double tw_bound(struct tw_world *w, uint32_t messages);
 /* Ends the program unless every message went once and arrived as it was sent. */
 void tw_check(const struct tw_world *w);
-/* For a time, by the clock of the machine and with the pace rate_bps at queue pair 0: what went of it, and for which part of
- * the time the machine took the thread away for longer than away_ns. */
-void tw_pace(struct tw_world *w, uint64_t rate_bps, uint64_t lasts_ns, uint64_t away_ns, double *of_limit, double *away);
+/* For a time, by the clock of the machine and with the pace rate_bps at queue pair 0: what went of it, and for which
+ * part of the time the machine took the thread away for longer than away_ns. */
+void tw_pace(
+	struct tw_world *w, uint64_t rate_bps, uint64_t lasts_ns, uint64_t away_ns, double *of_limit, double *away);
 
 /* Cycles of the core in a tick of the time stamp counter now. */
 double tw_cycles_per_tick(void);

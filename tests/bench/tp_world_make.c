@@ -10,7 +10,7 @@
 #include "tp_world_internal.h"
 
 #define BUF_BYTES   (TW_HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 64)
-#define SIGNAL_EACH 32         /* every n-th work request asks for a completion */
+#define SIGNAL_EACH 32 /* every n-th work request asks for a completion */
 #define IOVA        0x10000
 #define PD          1
 
@@ -234,10 +234,10 @@ static void connect_qp(struct tw_world *w, uint32_t i, uint32_t n)
 		enum tp_qp_state state;
 		uint32_t mask;
 	} steps[] = {{TP_QPS_INIT, TP_QP_PKEY_INDEX | TP_QP_PORT | TP_QP_ACCESS_FLAGS},
-		{TP_QPS_RTR, TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN |
-				     TP_QP_MAX_DEST_RD_ATOMIC | TP_QP_MIN_RNR_TIMER},
-		{TP_QPS_RTS, TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN |
-				     TP_QP_MAX_QP_RD_ATOMIC}};
+		{TP_QPS_RTR, TP_QP_AV | TP_QP_PATH_MTU | TP_QP_DEST_QPN | TP_QP_RQ_PSN | TP_QP_MAX_DEST_RD_ATOMIC |
+				     TP_QP_MIN_RNR_TIMER},
+		{TP_QPS_RTS,
+			TP_QP_TIMEOUT | TP_QP_RETRY_CNT | TP_QP_RNR_RETRY | TP_QP_SQ_PSN | TP_QP_MAX_QP_RD_ATOMIC}};
 	struct tp_qp_attr attr = {.access = TP_ACCESS_REMOTE_WRITE,
 		.mtu_bytes = 4096,
 		.dest_qpn = w->end[!i].qps[n].qpn,

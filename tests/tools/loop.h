@@ -16,9 +16,7 @@ static inline void connect_to_itself(struct ibv_qp *qp, int gid_index, unsigned 
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = qp->qp_num,
-		.ah_attr = {.is_global = 1,
-			.port_num = 1,
-			.grh = {.sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = (uint8_t)gid_index, .hop_limit = 64}}};
 	MUST(ibv_query_gid(qp->context, 1, gid_index, &attr.ah_attr.grh.dgid) == 0);
 	MUST(ibv_modify_qp(qp, &attr,
 		     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
