@@ -26,6 +26,7 @@
 #define CONFIG_MAX_NAMES    4
 #define CONFIG_MAX_REMOTES  32
 #define CONFIG_MAX_NETWORKS 16
+#define CONFIG_MAX_METRICS_ROWS 4096
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
 struct config_rx {
@@ -235,6 +236,18 @@ struct config_multipath {
 	uint32_t max_held;                 /* 0: a quarter of the ports' buffers */
 };
 
+/* Where somebody is served. */
+struct config_listen {
+	struct wire_addr addr;
+	uint32_t port;                     /* 0: nobody is */
+};
+
+/* docs/metrics.md */
+struct config_metrics {
+	struct config_listen listen;
+	uint32_t max_rows;
+};
+
 /* A group of users, by name or number. */
 struct config_group {
 	bool given;
@@ -266,6 +279,7 @@ struct config {
 	struct config_pfc pfc;
 	struct config_protection protection;
 	struct config_gateway gateway;
+	struct config_metrics metrics;
 	struct vd_limits limits;
 	uint32_t burst_us;
 	struct vd_user_limits user_limits;
@@ -282,6 +296,9 @@ void config_print_help(FILE *out, bool markdown);
 /* Checks name and device of port p against those before it, and the device against what its driver needs. */
 void config_check_port(struct config_reader *reader, const struct config_port *const *ports, uint32_t p,
 	uint32_t n_tx_queues);
+
+/* Reads text of type CONFIG_LISTEN; empty: no port. */
+bool config_listen_parse(const char *text, struct config_listen *listen);
 
 /* Index of a port or -1. */
 int config_find_port(const struct config *config, const char *name);

@@ -51,6 +51,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_CONTROLLER] = "a name in quotes",
 		[CONFIG_PFC_MODE] = "a name in quotes",
 		[CONFIG_XDP] = "a name in quotes",
+		[CONFIG_LISTEN] = "an address and a port in quotes",
 		[CONFIG_BITS] = "an array of numbers [ 1, ... ]",
 		[CONFIG_CHOICE] = "a name in quotes",
 	};

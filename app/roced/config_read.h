@@ -47,6 +47,7 @@ enum config_type {
 	CONFIG_CONTROLLER, /* "window" or name of an enum cc_kind */
 	CONFIG_PFC_MODE,  /* name of an enum config_pfc_mode */
 	CONFIG_XDP,       /* name of an enum config_xdp_mode */
+	CONFIG_LISTEN,    /* "9464", "127.0.0.1:9464", "[::1]:9464"; an address of this machine, loopback's without one */
 	CONFIG_BITS,      /* [ 3, 26 ]: a set of numbers, each a bit of an uint64_t, or of an array of these */
 	CONFIG_CHOICE,    /* one of the names in `unit`, "this|that"; an uint32_t, its place there from 0 on */
 };

@@ -369,6 +369,12 @@ const struct config_key config_keys[] = {
 	{"limits.registered_bytes", CONFIG_UINT, LIMIT(registered_bytes), 4096, 1ull << 47, "1099511627776", "bytes",
 		"memory regions of a context, together"},
 
+	{"metrics", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "for Prometheus and others that read OpenMetrics over HTTP: see metrics.md"},
+	{"metrics.listen", CONFIG_LISTEN, F(config, metrics.listen), 0, 0, "", "",
+		"where: \"PORT\" of the loopback address, \"ADDRESS:PORT\" or \"[ADDRESS]:PORT\"; default: nowhere"},
+	{"metrics.max_rows", CONFIG_UINT, F(config, metrics.max_rows), 0, CONFIG_MAX_METRICS_ROWS, "256", "",
+		"queue pairs that are told of, and as many paths, clients, peers and paths to far gateways; of more it is told how many"},
+
 	{"user_limits", CONFIG_GROUP_OF, GROUP, 0, 1, "", "", "what all clients of one user may take together"},
 	{"user_limits.max_sessions", CONFIG_UINT, USER_LIMIT(max_sessions), 1, 16384, "256", "",
 		"connections; a program has one for each context, and one if it uses librdmacm"},

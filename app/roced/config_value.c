@@ -338,6 +338,8 @@ const char *config_value_parse(const struct config_key *key, const char *text, v
 		return parse_gid(text, dst);
 	case CONFIG_MODE:
 		return parse_mode(text, dst);
+	case CONFIG_LISTEN:
+		return config_listen_parse(text, dst) ? NULL : "a port like \"9464\", or with an address \"127.0.0.1:9464\", \"[::1]:9464\"";
 	case CONFIG_CHOICE:
 		return parse_choice(key, text, dst);
 	case CONFIG_GROUP_OF:

@@ -19,6 +19,7 @@
 #include "gateway_reorder.h"
 #include "crypt_msg.h"
 #include "path_neigh.h"
+#include "watch_tables.h"
 #include "wire_psp.h"
 #include "wire_tunnel.h"
 #include "worker.h"
@@ -127,25 +128,6 @@ void gateway_worker_fini(struct worker *worker);
 
 /* ---- gateway_tell.c, main thread ---- */
 
-/* What all workers have counted: docs/gateway.md says what they mean. */
-enum gateway_sum {
-	GATEWAY_SUM_TUNNELLED, GATEWAY_SUM_CAME, GATEWAY_SUM_BRIDGED, GATEWAY_SUM_FLOODED, GATEWAY_SUM_UNORDERED,
-	GATEWAY_SUM_REPORTS_SENT, GATEWAY_SUM_REPORTS_RECEIVED, GATEWAY_SUM_PROBES, GATEWAY_SUM_ASKED,
-	GATEWAY_SUM_FLOWS, GATEWAY_SUM_FLOWS_MADE, GATEWAY_SUM_FLOWS_AGED, GATEWAY_SUM_FLOWS_REFUSED,
-	GATEWAY_SUM_HELD, GATEWAY_SUM_MOST_HELD, GATEWAY_SUM_IN_ORDER, GATEWAY_SUM_AHEAD, GATEWAY_SUM_LATE,
-	GATEWAY_SUM_MISSING, GATEWAY_SUM_WAITS_OVER, GATEWAY_SUM_NOT_HELD,
-	GATEWAY_SUM_DIRECT, GATEWAY_SUM_DIRECT_PAIRS, GATEWAY_SUM_DIRECT_FLOWS, GATEWAY_SUM_DIRECT_REFUSED,
-	GATEWAY_SUM_DIRECT_OWN, GATEWAY_SUM_DIRECT_MOVES, GATEWAY_SUM_DIRECT_TRIALS, GATEWAY_SUM_DIRECT_LEARNED,
-	GATEWAY_SUM_DIRECT_UNLEARNED, GATEWAY_SUM_DIRECT_MATCHED, GATEWAY_SUM_DIRECT_UNMATCHED,
-	GATEWAY_SUM_DIRECT_MARKS, GATEWAY_SUM_DIRECT_LOSSES, GATEWAY_SUM_DIRECT_SILENCES,
-	GATEWAY_SUM_CNPS_SENT, GATEWAY_SUM_CNPS_HELD_BACK, GATEWAY_SUM_CNPS_UNKNOWN,
-	GATEWAY_SUMS
-};
-
-struct gateway_sums {
-	uint64_t n[GATEWAY_SUMS];
-};
-
 /* Of all workers: sums, or the worst of them. */
 struct gateway_told_path {
 	uint64_t sent, lost;
@@ -165,8 +147,8 @@ struct gateway_told_remote {
 	struct gateway_told_path paths[PATH_SCHED_MAX_EVS];
 };
 
-const char *gateway_sum_name(enum gateway_sum sum);
-void gateway_sum(const struct roced *roced, struct gateway_sums *sums);
+/* What all workers have counted: docs/gateway.md says what it means. */
+void gateway_sum(const struct roced *roced, struct watch_gateway *sums);
 /* r: below the number of far gateways; there is a gateway. */
 void gateway_tell_remote(const struct roced *roced, uint32_t r, struct gateway_told_remote *told);
 /* To the log. */
@@ -245,7 +227,7 @@ void gateway_direct_pass(struct worker *worker, struct rte_mbuf *m);
  * network. */
 enum gateway_verdict gateway_direct_came(struct worker *worker, struct rte_mbuf *m);
 /* Of one worker, to those of the others. Main thread. */
-void gateway_direct_sum(struct gateway_sums *sums, const struct gateway_worker *gw);
+void gateway_direct_sum(struct watch_gateway *sums, const struct gateway_worker *gw);
 /* The pairs of all workers and their paths, to the log. Main thread. */
 void gateway_direct_dump(const struct roced *roced);
 

@@ -139,26 +139,26 @@ enum gateway_verdict gateway_direct_came(struct worker *worker, struct rte_mbuf 
 
 /* ---- main thread ---- */
 
-void gateway_direct_sum(struct gateway_sums *sums, const struct gateway_worker *gw)
+void gateway_direct_sum(struct watch_gateway *sums, const struct gateway_worker *gw)
 {
 	struct gateway_pairs_stats stats;
 
 	if (gw->pairs == NULL)
 		return;
 	gateway_pairs_get_stats(gw->pairs, &stats);
-	sums->n[GATEWAY_SUM_DIRECT_PAIRS] += stats.pairs;
-	sums->n[GATEWAY_SUM_DIRECT_FLOWS] += stats.flows;
-	sums->n[GATEWAY_SUM_DIRECT_REFUSED] += stats.refused;
-	sums->n[GATEWAY_SUM_DIRECT_OWN] += stats.own;
-	sums->n[GATEWAY_SUM_DIRECT_MOVES] += stats.moves;
-	sums->n[GATEWAY_SUM_DIRECT_TRIALS] += stats.trials;
-	sums->n[GATEWAY_SUM_DIRECT_LEARNED] += stats.learned;
-	sums->n[GATEWAY_SUM_DIRECT_UNLEARNED] += stats.unlearned;
-	sums->n[GATEWAY_SUM_DIRECT_MATCHED] += stats.matched;
-	sums->n[GATEWAY_SUM_DIRECT_UNMATCHED] += stats.unmatched;
-	sums->n[GATEWAY_SUM_DIRECT_MARKS] += stats.marks;
-	sums->n[GATEWAY_SUM_DIRECT_LOSSES] += stats.losses;
-	sums->n[GATEWAY_SUM_DIRECT_SILENCES] += stats.silences;
+	sums->direct_pairs += stats.pairs;
+	sums->direct_flows += stats.flows;
+	sums->direct_refused += stats.refused;
+	sums->direct_own += stats.own;
+	sums->direct_moves += stats.moves;
+	sums->direct_trials += stats.trials;
+	sums->direct_learned += stats.learned;
+	sums->direct_unlearned += stats.unlearned;
+	sums->direct_matched += stats.matched;
+	sums->direct_unmatched += stats.unmatched;
+	sums->direct_marks += stats.marks;
+	sums->direct_losses += stats.losses;
+	sums->direct_silences += stats.silences;
 }
 
 static void dump_pair(const struct roced *roced, const struct gateway_pairs_told *told)

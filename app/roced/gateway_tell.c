@@ -5,71 +5,44 @@
 
 #include "gateway.h"
 #include "log.h"
+#include "watch.h"
 
-static void add_worker(struct gateway_sums *sums, const struct gateway_worker *gw)
+static void add_worker(struct watch_gateway *sums, const struct gateway_worker *gw)
 {
 	struct gateway_reorder_stats reorder;
 	struct gateway_flows_stats flows;
 
 	gateway_flows_get_stats(gw->flows, &flows);
 	gateway_reorder_get_stats(gw->reorder, &reorder);
-	sums->n[GATEWAY_SUM_TUNNELLED] += gw->counters.tunnelled;
-	sums->n[GATEWAY_SUM_CAME] += gw->counters.came;
-	sums->n[GATEWAY_SUM_BRIDGED] += gw->counters.bridged;
-	sums->n[GATEWAY_SUM_FLOODED] += gw->counters.flooded;
-	sums->n[GATEWAY_SUM_UNORDERED] += gw->counters.unordered;
-	sums->n[GATEWAY_SUM_REPORTS_SENT] += gw->counters.reports_sent;
-	sums->n[GATEWAY_SUM_REPORTS_RECEIVED] += gw->counters.reports_received;
-	sums->n[GATEWAY_SUM_PROBES] += gw->counters.probes;
-	sums->n[GATEWAY_SUM_ASKED] += gw->counters.asked;
-	sums->n[GATEWAY_SUM_DIRECT] += gw->counters.direct;
-	sums->n[GATEWAY_SUM_CNPS_SENT] += gw->counters.cnps_sent;
-	sums->n[GATEWAY_SUM_CNPS_HELD_BACK] += gw->counters.cnps_held_back;
-	sums->n[GATEWAY_SUM_CNPS_UNKNOWN] += gw->counters.cnps_unknown;
-	sums->n[GATEWAY_SUM_FLOWS] += flows.flows;
-	sums->n[GATEWAY_SUM_FLOWS_MADE] += flows.made;
-	sums->n[GATEWAY_SUM_FLOWS_AGED] += flows.aged;
-	sums->n[GATEWAY_SUM_FLOWS_REFUSED] += flows.at_limit + flows.at_host_limit;
-	sums->n[GATEWAY_SUM_HELD] += reorder.held;
-	sums->n[GATEWAY_SUM_MOST_HELD] += reorder.most_held;
-	sums->n[GATEWAY_SUM_IN_ORDER] += reorder.in_order;
-	sums->n[GATEWAY_SUM_AHEAD] += reorder.ahead;
-	sums->n[GATEWAY_SUM_LATE] += reorder.late;
-	sums->n[GATEWAY_SUM_MISSING] += reorder.missing;
-	sums->n[GATEWAY_SUM_WAITS_OVER] += reorder.waits_over;
-	sums->n[GATEWAY_SUM_NOT_HELD] += reorder.no_room;
+	sums->tunnelled += gw->counters.tunnelled;
+	sums->delivered += gw->counters.came;
+	sums->bridged += gw->counters.bridged;
+	sums->flooded += gw->counters.flooded;
+	sums->unordered += gw->counters.unordered;
+	sums->reports_sent += gw->counters.reports_sent;
+	sums->reports_received += gw->counters.reports_received;
+	sums->probes += gw->counters.probes;
+	sums->hosts_asked += gw->counters.asked;
+	sums->direct += gw->counters.direct;
+	sums->cnps_sent += gw->counters.cnps_sent;
+	sums->cnps_held_back += gw->counters.cnps_held_back;
+	sums->cnps_unknown += gw->counters.cnps_unknown;
+	sums->flows += flows.flows;
+	sums->flows_made += flows.made;
+	sums->flows_aged += flows.aged;
+	sums->flows_refused += flows.at_limit + flows.at_host_limit;
+	sums->held += reorder.held;
+	sums->most_held += reorder.most_held;
+	sums->in_order += reorder.in_order;
+	sums->ahead += reorder.ahead;
+	sums->late += reorder.late;
+	sums->missing += reorder.missing;
+	sums->waits_over += reorder.waits_over;
+	sums->not_held += reorder.no_room;
 	gateway_direct_sum(sums, gw);
 }
 
-const char *gateway_sum_name(enum gateway_sum sum)
-{
-	static const char *const names[GATEWAY_SUMS] = {
-		[GATEWAY_SUM_TUNNELLED] = "tunnelled", [GATEWAY_SUM_CAME] = "delivered",
-		[GATEWAY_SUM_BRIDGED] = "bridged",
-		[GATEWAY_SUM_FLOODED] = "flooded", [GATEWAY_SUM_UNORDERED] = "unordered",
-		[GATEWAY_SUM_REPORTS_SENT] = "reports_sent", [GATEWAY_SUM_REPORTS_RECEIVED] = "reports_received",
-		[GATEWAY_SUM_PROBES] = "probes", [GATEWAY_SUM_ASKED] = "hosts_asked",
-		[GATEWAY_SUM_FLOWS] = "flows", [GATEWAY_SUM_FLOWS_MADE] = "flows_made",
-		[GATEWAY_SUM_FLOWS_AGED] = "flows_aged", [GATEWAY_SUM_FLOWS_REFUSED] = "flows_refused",
-		[GATEWAY_SUM_HELD] = "held", [GATEWAY_SUM_MOST_HELD] = "most_held", [GATEWAY_SUM_IN_ORDER] = "in_order",
-		[GATEWAY_SUM_AHEAD] = "ahead", [GATEWAY_SUM_LATE] = "late", [GATEWAY_SUM_MISSING] = "missing",
-		[GATEWAY_SUM_WAITS_OVER] = "waits_over", [GATEWAY_SUM_NOT_HELD] = "not_held",
-		[GATEWAY_SUM_DIRECT] = "direct", [GATEWAY_SUM_DIRECT_PAIRS] = "direct_pairs",
-		[GATEWAY_SUM_DIRECT_FLOWS] = "direct_flows",
-		[GATEWAY_SUM_DIRECT_REFUSED] = "direct_refused", [GATEWAY_SUM_DIRECT_OWN] = "direct_own",
-		[GATEWAY_SUM_DIRECT_MOVES] = "direct_moves",
-		[GATEWAY_SUM_DIRECT_TRIALS] = "direct_trials", [GATEWAY_SUM_DIRECT_LEARNED] = "direct_learned",
-		[GATEWAY_SUM_DIRECT_UNLEARNED] = "direct_unlearned", [GATEWAY_SUM_DIRECT_MATCHED] = "direct_matched",
-		[GATEWAY_SUM_DIRECT_UNMATCHED] = "direct_unmatched", [GATEWAY_SUM_DIRECT_MARKS] = "direct_marks",
-		[GATEWAY_SUM_DIRECT_LOSSES] = "direct_losses", [GATEWAY_SUM_DIRECT_SILENCES] = "direct_silences",
-		[GATEWAY_SUM_CNPS_SENT] = "cnps_sent", [GATEWAY_SUM_CNPS_HELD_BACK] = "cnps_held_back",
-		[GATEWAY_SUM_CNPS_UNKNOWN] = "cnps_unknown",
-	};
-
-	return names[sum];
-}
-
-void gateway_sum(const struct roced *roced, struct gateway_sums *sums)
+void gateway_sum(const struct roced *roced, struct watch_gateway *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	for (uint32_t w = 0; w < roced->n_workers; w++) {
@@ -118,14 +91,15 @@ void gateway_tell_remote(const struct roced *roced, uint32_t r, struct gateway_t
 
 void gateway_dump(const struct roced *roced)
 {
+	const struct watch_table *table = &watch_tables[WATCH_ID_GATEWAY];
 	char text[WIRE_ADDR_TEXT_BYTES];
-	struct gateway_sums sums;
+	struct watch_gateway sums;
 
 	if (roced->gateway == NULL)
 		return;
 	gateway_sum(roced, &sums);
-	for (int i = 0; i < GATEWAY_SUMS; i++)
-		log_line(LOG_NOTICE, "gateway: %s %" PRIu64, gateway_sum_name((enum gateway_sum)i), sums.n[i]);
+	for (uint32_t c = 0; c < table->n_columns; c++)
+		log_line(LOG_NOTICE, "gateway: %s %" PRIu64, table->columns[c].name, watch_number(&table->columns[c], &sums));
 	for (uint32_t r = 0; r < roced->gateway->n_remotes; r++) {
 		struct gateway_told_remote told;
 

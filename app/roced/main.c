@@ -20,6 +20,7 @@
 #include "group.h"
 #include "guard.h"
 #include "log.h"
+#include "metrics.h"
 #include "net_memif.h"
 #include "nodes.h"
 #include "notify.h"
@@ -243,6 +244,7 @@ static int start(struct roced *roced)
 
 	if (getrandom(&roced->seed, sizeof(roced->seed), 0) != (ssize_t)sizeof(roced->seed))
 		return -errno;
+	roced->started_ns = clock_now_ns();
 	rc = main_loop_init(roced);
 	if (rc == 0)
 		rc = claim_socket(roced->config.control.socket, "roced", &roced->claim_fd);
@@ -259,6 +261,8 @@ static int start(struct roced *roced)
 	rc = stall_watch_start(roced);
 	if (rc == 0)
 		rc = telemetry_start(roced);
+	if (rc == 0)
+		rc = metrics_start(roced);
 	if (rc != 0)
 		return rc;
 	for (uint32_t d = 0; d < roced->n_devices; d++)
@@ -291,6 +295,7 @@ static void drain(struct roced *roced)
 static void stop(struct roced *roced)
 {
 	telemetry_stop();
+	metrics_stop(roced);
 	if (roced->vd != NULL) {
 		link_cancel_all(roced);
 		for (uint32_t w = 0; w < roced->n_workers; w++)

@@ -12,6 +12,7 @@
 #include "gateway.h"
 #include "group.h"
 #include "log.h"
+#include "metrics.h"
 #include "net_memif.h"
 #include "notify.h"
 #include "protect.h"
@@ -137,6 +138,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			stall_watch_serve(roced);
 		} else if (roced->port_owner.memif != NULL && events[i].data.fd == net_memif_fd(roced->port_owner.memif)) {
 			net_memif_serve(roced->port_owner.memif);
+		} else if (events[i].data.fd == metrics_fd(roced)) {
+			metrics_serve(roced);
 		} else if (events[i].data.fd == telemetry_fd()) {
 			telemetry_serve(roced);
 		} else if (!punt_handle_copies(roced, events[i].data.fd)) {
@@ -172,7 +175,8 @@ void main_loop_run(struct roced *roced)
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
 		(roced->port_owner.memif != NULL && add_fd(roced, net_memif_fd(roced->port_owner.memif)) != 0) ||
-		(telemetry_fd() >= 0 && add_fd(roced, telemetry_fd()) != 0) || add_copies(roced) != 0) {
+		(telemetry_fd() >= 0 && add_fd(roced, telemetry_fd()) != 0) ||
+		(metrics_fd(roced) >= 0 && add_fd(roced, metrics_fd(roced)) != 0) || add_copies(roced) != 0) {
 		log_line(LOG_ERR, "epoll: %s", strerror(errno));
 		return;
 	}
@@ -192,6 +196,7 @@ void main_loop_run(struct roced *roced)
 			group_advance(roced, now_ns);
 			gateway_watch(roced, now_ns);
 			notify_tick(roced);
+			metrics_tick(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}
 	}

@@ -24,6 +24,7 @@ struct stall_watch;
 struct protect;
 struct gateway;
 struct reach_trials;
+struct metrics;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -57,6 +58,8 @@ struct roced {
 	struct gateway *gateway;           /* gateway.h; NULL: there is none */
 	struct reach_trials *reach;        /* reach.h; NULL: nobody has asked yet */
 	uint64_t seed;
+	uint64_t started_ns;
+	struct metrics *metrics;           /* metrics.h; NULL: nobody is served */
 	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
 	struct cc_dcqcn_params dcqcn;
 	struct cc_config agreed_cc[VD_MAX_DEVICES][VD_MTUS]; /* see congestion_agreed() */

@@ -8,6 +8,7 @@
 #define TELEMETRY_H
 
 #include "roced.h"
+#include "watch.h"
 
 struct rte_tel_data;
 
@@ -32,6 +33,12 @@ int telemetry_read_number(const char *params, uint32_t most, uint32_t *number);
 int telemetry_put_numbers(struct rte_tel_data *d, const char *name, const uint64_t *numbers, uint32_t n);
 int telemetry_put_texts(struct rte_tel_data *d, const char *name, const char *const *texts, uint32_t n);
 
+/* A column of rows as an array of the object d. 0 or -ENOMEM. */
+int telemetry_put_column(struct rte_tel_data *d, const struct watch_table *table, const struct watch_column *column, const void *rows,
+	uint32_t n);
+/* Answers with a table, without the first `from` of its rows, as many as fit. 0 or a negative errno. */
+int telemetry_answer_table(enum watch_id id, uint32_t from, struct rte_tel_data *info);
+
 /* ---- commands: 0 or what registering them said ---- */
 int telemetry_paths_start(void);
 int telemetry_counters_start(void);
@@ -40,5 +47,6 @@ int telemetry_protect_start(void);
 int telemetry_xdp_start(void);
 int telemetry_gateway_start(void);
 int telemetry_reach_start(void);
+int telemetry_tables_start(void);
 
 #endif

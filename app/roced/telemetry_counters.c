@@ -1,104 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* /roced/counters: those of all workers together. */
+/* /roced/counters: the transport's of all workers together, those of programs, and drops: tables of watch.h as one object. */
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_telemetry.h>
 
 #include "telemetry.h"
-#include "worker.h"
-
-#define MAX_COUNTERS 128
-
-struct named {
-	const char *name;
-	uint64_t value;
-};
+#include "watch_fill.h"
 
 struct answer {
-	uint32_t n;
-	struct named counters[MAX_COUNTERS];
+	uint32_t n_workers, n_verbs, n_drops;
+	struct watch_transport transport[VD_MAX_WORKERS];
+	struct watch_verbs verbs;
+	struct watch_drops drops[BASE_DROP_COUNT];
 };
-
-static void add(struct answer *answer, const char *name, uint64_t value)
-{
-	if (answer->n < MAX_COUNTERS)
-		answer->counters[answer->n++] = (struct named){name, value};
-}
-
-/* The workers write theirs all the time; each is read as it is. */
-static void sum_transport(const struct roced *roced, struct tp_counters *sum)
-{
-	uint64_t *to = (uint64_t *)(void *)sum;
-
-	static_assert(sizeof(*sum) % sizeof(*to) == 0, "counters only");
-	memset(sum, 0, sizeof(*sum));
-	for (uint32_t w = 0; w < roced->n_workers; w++) {
-		const uint64_t *from = (const uint64_t *)(const void *)tp_counters(roced->workers[w]->tp);
-
-		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-			to[i] += from[i];
-	}
-}
-
-/* Whoever dropped: the transport, the nodes, the main thread. */
-static uint64_t drops(const struct roced *roced, const struct tp_counters *c, uint32_t reason)
-{
-	uint64_t sum = c->drops[reason] + roced->counters.drops[reason];
-
-	for (uint32_t w = 0; w < roced->n_workers; w++)
-		sum += roced->workers[w]->counters.drops[reason];
-	return sum;
-}
 
 static void fill(struct roced *roced, void *arg)
 {
 	struct answer *answer = arg;
-	struct tp_counters c;
-	struct vd_stats s;
+	uint32_t all;
 
-	sum_transport(roced, &c);
-	vd_stats(roced->vd, &s);
-#define ADD(of, field) add(answer, #field, (of).field)
-	ADD(c, rx_pkts);
-	ADD(c, tx_pkts);
-	ADD(c, rx_bytes);
-	ADD(c, tx_bytes);
-	ADD(c, retransmits);
-	ADD(c, ack_timeouts);
-	ADD(c, duplicates);
-	ADD(c, rnr_naks_sent);
-	ADD(c, rnr_naks_received);
-	ADD(c, seq_naks_sent);
-	ADD(c, seq_naks_received);
-	ADD(c, other_naks_sent);
-	ADD(c, reordered);
-	ADD(c, merged_sent);
-	ADD(c, merged_received);
-	ADD(c, merged_messages);
-	ADD(c, sacks_sent);
-	ADD(c, sacks_received);
-	ADD(c, probes);
-	ADD(c, moves);
-	ADD(c, unagreed);
-	ADD(s, sessions);
-	ADD(s, contexts);
-	ADD(s, qps);
-	ADD(s, cm_ids);
-	ADD(s, requests);
-	ADD(s, bad_requests);
-	ADD(s, at_limit);
-	ADD(s, multipath_offered);
-	ADD(s, multipath_agreed);
-	ADD(s, multipath_listed);
-	ADD(s, multipath_left);
-	ADD(s, multipath_mismatches);
-#undef ADD
-	for (uint32_t r = 1; r < BASE_DROP_COUNT; r++) {
-		uint64_t n = drops(roced, &c, r);
+	answer->n_workers = watch_fill(roced, WATCH_ID_TRANSPORT, 0, answer->transport, VD_MAX_WORKERS, &all);
+	answer->n_verbs = watch_fill(roced, WATCH_ID_VERBS, 0, &answer->verbs, 1, &all);
+	answer->n_drops = watch_fill(roced, WATCH_ID_DROPS, 0, answer->drops, BASE_DROP_COUNT, &all);
+}
 
-		if (n != 0)
-			add(answer, base_drop_name(r), n);
+/* The sum of each number over the rows. */
+static void put_sums(struct rte_tel_data *d, enum watch_id id, const void *rows, uint32_t n)
+{
+	const struct watch_table *table = &watch_tables[id];
+
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		uint64_t sum = 0;
+
+		if (!watch_is_metric(&table->columns[c]))
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			sum += watch_number(&table->columns[c], watch_row(table, rows, i));
+		rte_tel_data_add_dict_u64(d, table->columns[c].name, sum);
+	}
+}
+
+static void put(struct rte_tel_data *d, const struct answer *answer)
+{
+	rte_tel_data_start_dict(d);
+	put_sums(d, WATCH_ID_TRANSPORT, answer->transport, answer->n_workers);
+	put_sums(d, WATCH_ID_VERBS, &answer->verbs, answer->n_verbs);
+	for (uint32_t i = 0; i < answer->n_drops; i++) {
+		if (answer->drops[i].packets != 0)
+			rte_tel_data_add_dict_u64(d, answer->drops[i].reason, answer->drops[i].packets);
 	}
 }
 
@@ -110,9 +60,7 @@ static int on_counters(const char *cmd, const char *params, struct rte_tel_data 
 	(void)cmd;
 	(void)params;
 	if (rc == 0)
-		rte_tel_data_start_dict(info);
-	for (uint32_t i = 0; rc == 0 && i < answer->n; i++)
-		rte_tel_data_add_dict_u64(info, answer->counters[i].name, answer->counters[i].value);
+		put(info, answer);
 	free(answer);
 	return rc;
 }

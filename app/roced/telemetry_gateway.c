@@ -1,128 +1,72 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* /roced/gateway: what a gateway counted, its far gateways, and the paths to one of them. */
+/* /roced/gateway: what a gateway counted, its far gateways, and the paths to one of them: tables of watch.h. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_telemetry.h>
 
-#include "gateway.h"
+#include "path_sched.h"
 #include "telemetry.h"
-#include "wire_addr.h"
+#include "watch_fill.h"
+
+#define MAX_PATHS ((uint32_t)PATH_SCHED_MAX_EVS)
 
 struct answer {
-	bool one, there;           /* only the far gateway number */
+	bool one;                  /* only the far gateway number */
 	uint32_t number;
-	uint32_t n;
-	struct gateway_sums sums;
-	struct gateway_told_remote remotes[CONFIG_MAX_REMOTES];
+	uint32_t n_sums, n, n_paths;
+	struct watch_gateway sums;
+	struct watch_far_gateways remotes[CONFIG_MAX_REMOTES];
+	struct watch_gateway_paths paths[PATH_SCHED_MAX_EVS];
 };
 
 static void fill(struct roced *roced, void *arg)
 {
 	struct answer *answer = arg;
+	uint32_t all, each;
 
-	answer->there = roced->gateway != NULL;
-	if (!answer->there)
+	answer->n_sums = watch_fill(roced, WATCH_ID_GATEWAY, 0, &answer->sums, 1, &all);
+	answer->n = watch_fill(roced, WATCH_ID_FAR_GATEWAYS, 0, answer->remotes, CONFIG_MAX_REMOTES, &all);
+	if (!answer->one || answer->number >= answer->n)
 		return;
-	gateway_sum(roced, &answer->sums);
-	answer->n = roced->gateway->n_remotes;
-	for (uint32_t r = 0; r < answer->n; r++)
-		gateway_tell_remote(roced, r, &answer->remotes[r]);
+	each = (uint32_t)answer->remotes[answer->number].paths;
+	answer->n_paths = watch_fill(roced, WATCH_ID_GATEWAY_PATHS, answer->number * each, answer->paths, RTE_MIN(each, MAX_PATHS), &all);
 }
 
 /* ---- DPDK's threads ---- */
 
-enum remote_column { REACHABLE, ROOM, PATHS, DEAD, SENT, LOST, BAD_REPORTS, REMOTE_COLUMNS };
-
-static const char *const remote_names[REMOTE_COLUMNS] = {
-	"reachable", "room_bytes", "paths", "dead_paths", "sent_packets", "lost_packets", "bad_reports"};
-
-static uint64_t remote_cell(const struct gateway_told_remote *remote, enum remote_column column)
+static int put_columns(struct rte_tel_data *d, enum watch_id id, const void *rows, uint32_t n)
 {
-	switch (column) {
-	case REACHABLE:
-		return remote->reachable;
-	case ROOM:
-		return remote->room;
-	case PATHS:
-		return remote->n_paths;
-	case DEAD:
-		return remote->dead;
-	case SENT:
-		return remote->sent;
-	case LOST:
-		return remote->lost;
-	default:
-		return remote->bad_reports;
+	const struct watch_table *table = &watch_tables[id];
+	int rc = 0;
+
+	for (uint32_t c = 0; c < table->n_columns && rc == 0; c++) {
+		/* the paths to one are those from 0 on, to that one */
+		if (id != WATCH_ID_GATEWAY_PATHS || !watch_is_label(&table->columns[c]))
+			rc = telemetry_put_column(d, table, &table->columns[c], rows, n);
 	}
+	return rc;
 }
 
 static int put_all(struct rte_tel_data *d, const struct answer *answer)
 {
-	char bufs[CONFIG_MAX_REMOTES][WIRE_ADDR_TEXT_BYTES];
-	const char *texts[CONFIG_MAX_REMOTES];
-	uint64_t cells[CONFIG_MAX_REMOTES];
-	int rc;
+	const struct watch_table *table = &watch_tables[WATCH_ID_GATEWAY];
 
-	for (int i = 0; i < GATEWAY_SUMS; i++)
-		rte_tel_data_add_dict_u64(d, gateway_sum_name((enum gateway_sum)i), answer->sums.n[i]);
-	for (uint32_t r = 0; r < answer->n; r++)
-		texts[r] = wire_addr_print(&answer->remotes[r].addr, bufs[r]);
-	rc = telemetry_put_texts(d, "far_gateway", texts, answer->n);
-	for (int column = 0; column < REMOTE_COLUMNS && rc == 0; column++) {
-		for (uint32_t r = 0; r < answer->n; r++)
-			cells[r] = remote_cell(&answer->remotes[r], (enum remote_column)column);
-		rc = telemetry_put_numbers(d, remote_names[column], cells, answer->n);
-	}
-	return rc;
-}
-
-enum path_column { UDP_PORT, PATH_SENT, PATH_LOST, RTT, ECN, DEAD_AT, PATH_COLUMNS };
-
-static const char *const path_names[PATH_COLUMNS] = {
-	"udp_port", "sent", "lost", "rtt_ns", "ecn_percent", "dead_at_workers"};
-
-static uint64_t path_cell(const struct gateway_told_remote *remote, uint32_t p, enum path_column column)
-{
-	const struct gateway_told_path *path = &remote->paths[p];
-
-	switch (column) {
-	case UDP_PORT:
-		return remote->sport + p;
-	case PATH_SENT:
-		return path->sent;
-	case PATH_LOST:
-		return path->lost;
-	case RTT:
-		return path->rtt_ns;
-	case ECN:
-		return path->ecn_percent;
-	default:
-		return path->dead_at;
-	}
-}
-
-static int put_paths(struct rte_tel_data *d, const struct gateway_told_remote *remote)
-{
-	uint64_t cells[PATH_SCHED_MAX_EVS];
-	char text[WIRE_ADDR_TEXT_BYTES];
-	int rc = 0;
-
-	rte_tel_data_add_dict_string(d, "far_gateway", wire_addr_print(&remote->addr, text));
-	for (int column = 0; column < PATH_COLUMNS && rc == 0; column++) {
-		for (uint32_t p = 0; p < remote->n_paths; p++)
-			cells[p] = path_cell(remote, p, (enum path_column)column);
-		rc = telemetry_put_numbers(d, path_names[column], cells, remote->n_paths);
-	}
-	return rc;
+	for (uint32_t c = 0; c < table->n_columns; c++)
+		rte_tel_data_add_dict_u64(d, table->columns[c].name, watch_number(&table->columns[c], &answer->sums));
+	return put_columns(d, WATCH_ID_FAR_GATEWAYS, answer->remotes, answer->n);
 }
 
 static int put(struct rte_tel_data *d, const struct answer *answer)
 {
 	rte_tel_data_start_dict(d);
-	if (!answer->there || (answer->one && answer->number >= answer->n))
+	if (answer->n_sums == 0 || (answer->one && answer->n_paths == 0))
 		return 0;
-	return answer->one ? put_paths(d, &answer->remotes[answer->number]) : put_all(d, answer);
+	if (!answer->one)
+		return put_all(d, answer);
+	rte_tel_data_add_dict_string(d, "far_gateway", answer->remotes[answer->number].far_gateway);
+	return put_columns(d, WATCH_ID_GATEWAY_PATHS, answer->paths, answer->n_paths);
 }
 
 static int on_gateway(const char *cmd, const char *params, struct rte_tel_data *info)

@@ -77,42 +77,29 @@ static int put_one(struct rte_tel_data *d, const struct told_port *port)
 	return rc;
 }
 
-/* Of all, an array a column; or of the one of that name, with an array for each counter of priorities. */
+/* The one of that name, with an array for each counter of priorities. */
 static int put(struct rte_tel_data *d, const struct answer *answer, const char *name)
 {
-	const char *names[CONFIG_MAX_PORTS], *pfc[CONFIG_MAX_PORTS];
-	uint64_t up[CONFIG_MAX_PORTS], speed_mbps[CONFIG_MAX_PORTS];
-	int rc;
-
 	rte_tel_data_start_dict(d);
 	for (uint32_t i = 0; i < answer->n; i++) {
-		if (name != NULL && strcmp(answer->ports[i].name, name) == 0)
+		if (strcmp(answer->ports[i].name, name) == 0)
 			return put_one(d, &answer->ports[i]);
-		names[i] = answer->ports[i].name;
-		pfc[i] = answer->ports[i].pfc;
-		up[i] = answer->ports[i].up;
-		speed_mbps[i] = answer->ports[i].speed_mbps;
 	}
-	if (name != NULL)
-		return 0;
-	rc = telemetry_put_texts(d, "port", names, answer->n);
-	if (rc == 0)
-		rc = telemetry_put_texts(d, "pfc", pfc, answer->n);
-	if (rc == 0)
-		rc = telemetry_put_numbers(d, "up", up, answer->n);
-	if (rc == 0)
-		rc = telemetry_put_numbers(d, "speed_mbps", speed_mbps, answer->n);
-	return rc;
+	return 0;
 }
 
 static int on_ports(const char *cmd, const char *params, struct rte_tel_data *info)
 {
-	struct answer *answer = calloc(1, sizeof(*answer));
-	int rc = answer != NULL ? telemetry_ask(fill, answer) : -ENOMEM;
+	struct answer *answer;
+	int rc;
 
 	(void)cmd;
+	if (params == NULL || params[0] == '\0')
+		return telemetry_answer_table(WATCH_ID_PORTS, 0, info);
+	answer = calloc(1, sizeof(*answer));
+	rc = answer != NULL ? telemetry_ask(fill, answer) : -ENOMEM;
 	if (rc == 0)
-		rc = put(info, answer, params != NULL && params[0] != '\0' ? params : NULL);
+		rc = put(info, answer, params);
 	free(answer);
 	return rc;
 }
@@ -120,5 +107,5 @@ static int on_ports(const char *cmd, const char *params, struct rte_tel_data *in
 int telemetry_ports_start(void)
 {
 	return rte_telemetry_register_cmd("/roced/ports", on_ports,
-		"Ports and who sees to their pauses; with a port's name: pauses by priority");
+		"Table of ports; with a port's name: its pauses by priority");
 }

@@ -246,15 +246,28 @@ static void back_off(struct worker *worker)
 		sleep_now(worker);
 }
 
+/* The time since the last walk began is that walk's, and of the sleep behind it. */
+static void begin_walk(struct worker *worker)
+{
+	uint64_t now_ns = clock_now_ns(), past_ns = now_ns - worker->now_ns;
+
+	if (worker->work != 0)
+		worker->counters.busy_ns += past_ns;
+	else
+		worker->counters.idle_ns += past_ns;
+	worker->now_ns = now_ns;
+	worker->work = 0;
+}
+
 static int worker_main(void *arg)
 {
 	struct worker *worker = arg;
 
 	prompt_thread();
-	worker->idle_since_ns = clock_now_ns();
+	worker->now_ns = clock_now_ns();
+	worker->idle_since_ns = worker->now_ns;
 	while (!atomic_load_explicit(&worker->quit, memory_order_relaxed)) {
-		worker->now_ns = clock_now_ns();
-		worker->work = 0;
+		begin_walk(worker);
 		rte_graph_walk(worker->graph);
 		worker->node = NULL;
 		worker->counters.walks++;

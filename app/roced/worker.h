@@ -56,6 +56,7 @@ struct worker_call_msg {
 
 struct worker_counters {
 	uint64_t walks, sleeps, calls, ring_in, ring_out, backlogged;
+	uint64_t busy_ns, idle_ns; /* in walks that found something to do; in others, and asleep */
 	uint64_t drops[BASE_DROP_COUNT];
 };
 

@@ -252,6 +252,8 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		tp_drop(tp, drop);
 		return;
 	}
+	qp->counters.rx_pkts++;
+	qp->counters.rx_bytes += pkt->frame_bytes;
 	if (pkt->opcode == WIRE_CNP) {
 		tp_cnp_rx(qp);
 		return;

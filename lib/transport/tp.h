@@ -351,6 +351,26 @@ void tp_qp_set_rate(struct tp *tp, struct tp_qp *qp, uint64_t rate_bps);
  * every transition are checked (-EINVAL) and nothing is changed on error. UC and UD queue pairs enter SQE by
  * themselves when a send work request fails; what is posted until they are taken back to RTS is flushed. */
 int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+
+/* What one queue pair has counted since it was made; as in struct tp_counters. */
+struct tp_qp_counters {
+	uint64_t rx_pkts, tx_pkts, rx_bytes, tx_bytes; /* rx: of packets that are its own */
+	uint64_t retransmits, ack_timeouts, rnr_naks_sent, rnr_naks_received;
+	uint64_t seq_naks_sent, seq_naks_received, other_naks_sent, duplicates;
+	uint64_t reordered, moves;
+	uint64_t marked, cnps_sent, cnps_received;
+	uint32_t most_ahead;      /* packets: how far before its turn one came that was kept */
+};
+
+struct tp_qp_stats {
+	struct tp_qp_counters counters;
+	enum tp_qp_state state;
+	uint32_t held;            /* packets that wait for their turn now */
+	uint32_t window;          /* packets that may be unacknowledged now */
+	uint32_t outstanding;     /* packets that are */
+};
+
+void tp_qp_stats(const struct tp_qp *qp, struct tp_qp_stats *stats);
 /* What is known of the paths of a queue pair. */
 struct tp_path {
 	uint16_t udp_sport;

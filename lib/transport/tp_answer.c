@@ -36,14 +36,14 @@ void tp_answer_queue(struct tp_qp *qp, struct tp_saved *saved, bool replay)
 
 /* ---- ACK and NAK ---- */
 
-static void count_nak(struct tp *tp, uint8_t syndrome)
+static void count_nak(struct tp_qp *qp, uint8_t syndrome)
 {
 	if (syndrome == TP_SYN_NAK_SEQ)
-		tp->counters.seq_naks_sent++;
+		TP_COUNT(qp, seq_naks_sent);
 	else if ((syndrome & TP_SYN_NAK_SEQ) == TP_SYN_RNR)
-		tp->counters.rnr_naks_sent++;
+		TP_COUNT(qp, rnr_naks_sent);
 	else if (syndrome != TP_SYN_ACK)
-		tp->counters.other_naks_sent++;
+		TP_COUNT(qp, other_naks_sent);
 }
 
 static void route(struct tp_qp *qp, struct wire_pkt *pkt)
@@ -64,7 +64,7 @@ static bool send_aeth(struct tp_qp *qp, uint32_t psn, uint8_t syndrome)
 	TP_PKT(m)->msn = qp->resp.msn;
 	route(qp, TP_PKT(m));
 	tp_pkt_send(qp, m, NULL, 0);
-	count_nak(qp->tp, syndrome);
+	count_nak(qp, syndrome);
 	return true;
 }
 

@@ -45,7 +45,7 @@ static void notify(struct tp_qp *qp, const struct tp_av *av, uint8_t plane)
 	pkt->becn = 1;
 	pkt->tos = qp->tp->config.cnp.tos;
 	tp_pkt_send_to(qp, av, m, reserved, sizeof(reserved));
-	qp->tp->counters.cnps_sent++;
+	TP_COUNT(qp, cnps_sent);
 }
 
 void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt)
@@ -54,7 +54,7 @@ void tp_cnp_note(struct tp_qp *qp, const struct wire_pkt *pkt)
 	const struct tp_av *av = pkt->plane != 0 ? &qp->ext->plane[pkt->plane - 1] : &qp->attr.av;
 	struct tp *tp = qp->tp;
 
-	tp->counters.marked++;
+	TP_COUNT(qp, marked);
 	if (config->gap_ns == 0 || !qp->type->connected)
 		return;
 	if (qp->ext != NULL && !wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
@@ -71,7 +71,7 @@ void tp_cnp_rx(struct tp_qp *qp)
 {
 	struct cc *cc = tp_pace_cc(qp);
 
-	qp->tp->counters.cnps_received++;
+	TP_COUNT(qp, cnps_received);
 	if (cc != NULL)
 		cc_cnp(cc, qp->tp->now_ns);
 }

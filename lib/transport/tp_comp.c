@@ -104,7 +104,7 @@ static void handle_nak(struct tp_qp *qp, uint8_t code)
 	};
 
 	if (code == 0) {
-		qp->tp->counters.seq_naks_received++;
+		TP_COUNT(qp, seq_naks_received);
 		tp_recovery_seq_nak(qp);
 		return;
 	}
@@ -127,7 +127,7 @@ static void handle_ack(struct tp_qp *qp, const struct wire_pkt *pkt)
 		handle_nak(qp, code);
 	if (type != SYN_TYPE_RNR)
 		return;
-	qp->tp->counters.rnr_naks_received++;
+	TP_COUNT(qp, rnr_naks_received);
 	tp_recovery_rnr(qp, code);
 }
 

@@ -49,7 +49,7 @@ void tp_flow_route(struct tp_qp *qp, struct wire_pkt *pkt)
 	uint8_t ev = path_sched_pick(&f->sched, &view);
 
 	if (ev != f->ev)
-		qp->tp->counters.moves++;
+		TP_COUNT(qp, moves);
 	f->ev = ev;
 	f->sent[ev]++;
 	f->last_send_ns = view.now_ns;

@@ -125,7 +125,7 @@ bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
 	if (tp_psn_dist(psn, hold->base) >= hold->room)
 		return false;
 	if (*slot(hold, psn) != NULL) {
-		tp->counters.duplicates++;
+		TP_COUNT(hold->qp, duplicates);
 		return true;
 	}
 	if (tp->n_held >= tp->config.max_held || (scarce(tp) && hold->n >= tp->config.max_held / HOLD_SHARE))
@@ -134,7 +134,8 @@ bool tp_hold_put(struct tp_hold *hold, struct rte_mbuf *m)
 	*slot(hold, psn) = m;
 	hold->n++;
 	tp->n_held++;
-	tp->counters.reordered++;
+	TP_COUNT(hold->qp, reordered);
+	hold->qp->counters.most_ahead = RTE_MAX(hold->qp->counters.most_ahead, tp_psn_dist(psn, hold->base));
 	if (!hold->timer.armed)
 		start_timer(hold);
 	return true;
@@ -167,7 +168,7 @@ bool tp_hold_request(struct tp_qp *qp, struct rte_mbuf *m)
 	if (qp->resp.failed)
 		return false;
 	if (came_too_late(qp, ahead)) {
-		qp->tp->counters.duplicates++;
+		TP_COUNT(qp, duplicates);
 		return true;
 	}
 	if (ahead <= 0)

@@ -235,6 +235,7 @@ struct tp_qp {
 	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	struct tp_ext *ext_memory;
 	struct tp_flow *flow;    /* tp_flow.h, used without ext; NULL: stays on one port */
+	struct tp_qp_counters counters;
 };
 
 enum tp_role { TP_ROLE_REQUESTER, TP_ROLE_RESPONDER };
@@ -345,6 +346,13 @@ static inline struct tp_swr *tp_req_swr(const struct tp_qp *qp, uint32_t i)
 {
 	return &qp->req.swr[i & qp->req.mask];
 }
+
+/* Counts for a queue pair and for all of them. */
+#define TP_COUNT(qp, field)               \
+	do {                              \
+		(qp)->tp->counters.field++; \
+		(qp)->counters.field++;   \
+	} while (0)
 
 static inline void tp_drop(struct tp *tp, enum base_drop reason)
 {

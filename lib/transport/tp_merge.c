@@ -165,7 +165,7 @@ void tp_merge_rx(struct tp_qp *qp, const struct wire_pkt *pkt, const uint8_t *fr
 		return;
 	}
 	if (base_psn_diff(base_psn_add(pkt->psn, pkt->merged), resp->epsn) <= 0) {
-		qp->tp->counters.duplicates++;
+		TP_COUNT(qp, duplicates);
 		return;
 	}
 	qp->tp->counters.merged_received++;

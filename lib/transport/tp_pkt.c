@@ -60,6 +60,8 @@ static void finish(struct tp *tp, const struct tp_av *av, struct rte_mbuf *m, co
 	m->pkt_len = pkt->frame_bytes;
 	tp->counters.tx_pkts++;
 	tp->counters.tx_bytes += pkt->frame_bytes;
+	qp->counters.tx_pkts++;
+	qp->counters.tx_bytes += pkt->frame_bytes;
 	tp->ops.pkt_emit(tp->env, av, m);
 }
 

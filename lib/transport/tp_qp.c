@@ -306,6 +306,15 @@ void tp_qp_query(const struct tp_qp *qp, struct tp_qp_attr *attr)
 	attr->rq_psn = qp->resp.epsn;
 }
 
+void tp_qp_stats(const struct tp_qp *qp, struct tp_qp_stats *stats)
+{
+	stats->counters = qp->counters;
+	stats->state = qp->attr.state;
+	stats->held = qp->req.hold.n + qp->resp.hold.n;
+	stats->window = qp->req.window;
+	stats->outstanding = tp_psn_dist(qp->req.snd_max, qp->req.una);
+}
+
 /* ---- completions ---- */
 
 void tp_qp_event(struct tp_qp *qp, enum tp_event event)

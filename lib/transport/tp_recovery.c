@@ -182,7 +182,9 @@ static void go_back(struct tp_qp *qp)
 		return;
 	}
 	tp_flow_went_back(qp);
-	qp->tp->counters.retransmits += tp_min(again, qp->tp->config.window_pkts);
+	again = tp_min(again, qp->tp->config.window_pkts);
+	qp->tp->counters.retransmits += again;
+	qp->counters.retransmits += again;
 	req->snd_psn = req->una;
 	req->snd = req->head;
 	req->rd_out = 0;
@@ -230,7 +232,7 @@ static void ack_timer_fired(struct base_timer *timer, void *arg, uint64_t now_ns
 		base_timer_start(&qp->tp->wheel, &qp->req.ack_timer, qp->req.deadline_ns);
 		return;
 	}
-	qp->tp->counters.ack_timeouts++;
+	TP_COUNT(qp, ack_timeouts);
 	qp->req.gap_taken = false;
 	tp_flow_timeout(qp);
 	if (qp->req.timeouts < ACK_BACKOFF_MAX)

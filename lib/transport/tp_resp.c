@@ -282,14 +282,13 @@ static struct tp_saved *find_saved(struct tp_request *r)
 static void follow(struct tp_request *r)
 {
 	struct tp_resp *resp = &r->qp->resp;
-	struct tp *tp = r->qp->tp;
 
-	if (!tp->config.move_on_timeout || r->qp->ext != NULL || r->pkt->udp_sport == resp->peer_port ||
+	if (!r->qp->tp->config.move_on_timeout || r->qp->ext != NULL || r->pkt->udp_sport == resp->peer_port ||
 		!TAILQ_EMPTY(&resp->answers))
 		return;
 	resp->peer_port = r->pkt->udp_sport;
 	resp->moves++;
-	tp->counters.moves++;
+	TP_COUNT(r->qp, moves);
 }
 
 static void handle_duplicate(struct tp_request *r)
@@ -297,7 +296,7 @@ static void handle_duplicate(struct tp_request *r)
 	struct tp *tp = r->qp->tp;
 	struct tp_saved *saved;
 
-	tp->counters.duplicates++;
+	TP_COUNT(r->qp, duplicates);
 	follow(r);
 	if (wire_op_is(r->info, WIRE_OP_SEND | WIRE_OP_WRITE)) {
 		r->qp->resp.ack_pending = true;

@@ -48,7 +48,7 @@ void tp_sr_stamp(struct tp_qp *qp, struct wire_pkt *pkt, uint32_t end)
 		e->ev = tp_ev_pick(x, qp->req.snd, pkt->psn, e->ev);
 		e->times = (uint8_t)(e->times < UINT8_MAX ? e->times + 1 : UINT8_MAX);
 		e->n_psn = (uint16_t)tp_psn_dist(end, pkt->psn);
-		qp->tp->counters.retransmits++;
+		TP_COUNT(qp, retransmits);
 	} else {
 		*e = (struct tp_sr_pkt){.psn = pkt->psn, .wr = qp->req.snd, .times = 1};
 		e->n_psn = (uint16_t)tp_psn_dist(end, pkt->psn);

@@ -72,6 +72,9 @@ struct vd_device {
 	bool has_gw4, has_gw6;             /* an off-link destination is reachable */
 };
 
+/* Its largest path MTU, what its port allows and it may have, as an enum ibv_mtu: 1: 256 bytes, 2: 512, and so on. */
+uint32_t vd_device_mtu(const struct vd_device *device);
+
 /* Hosts of a network. Of several that hold a host, the one with the longest prefix counts. */
 struct vd_peers {
 	struct vd_gid network;
@@ -251,6 +254,40 @@ struct vd_qp_paths {
 
 /* The first of them whose number is `from` or more. -ENOENT: there is none. */
 int vd_next_paths(struct vd *vd, uint32_t from, struct vd_qp_paths *out);
+
+/* Any queue pair, as people are told of it. */
+struct vd_qp_told {
+	uint32_t qpn, peer_qpn;
+	struct wire_addr peer;             /* all zero: it has none */
+	const char *device;                /* lives as long as the daemon */
+	pid_t pid;
+	uid_t uid;
+	uint32_t worker;
+	enum tp_qp_type type;
+	struct tp_qp_stats stats;
+	bool has_paths;                    /* paths tells of them */
+	struct tp_paths paths;
+};
+
+/* Queue pairs in order of their numbers, without the first `from` of them, most at most. Their workers are asked, for some
+ * at once. Returns how many; *all becomes how many there are. -ENOMEM is told as none. An XRC target that several
+ * processes have open is each one's. Main thread. */
+uint32_t vd_tell_qps(struct vd *vd, uint32_t from, struct vd_qp_told *told, uint32_t most, uint32_t *all);
+
+/* A connection of a program: a context, or librdmacm's. */
+struct vd_client_told {
+	uint32_t number;                   /* no two have the same at one time */
+	pid_t pid;
+	uid_t uid;
+	bool cm;                           /* it is librdmacm's */
+	const char *device;                /* "": of no one */
+	uint32_t worker;
+	uint32_t pds, mrs, mws, cqs, srqs, qps, ahs, cm_ids;
+	uint64_t registered_bytes, mapped_bytes, ring_bytes;
+};
+
+/* The same of those. Main thread. */
+uint32_t vd_tell_clients(const struct vd *vd, uint32_t from, struct vd_client_told *told, uint32_t most, uint32_t *all);
 
 /* An access to a client's memory that a thread is in. Such an access may wait for as long as the file system wants
  * that the memory is mapped from, so somebody has to watch. */

@@ -522,8 +522,6 @@ vd_op_fn vd_op_cm_join_mcast, vd_op_cm_leave_mcast;
 /* By name; an empty name is the first. -ENODEV. */
 int vd_device_find(const struct vd *vd, const char *name, uint32_t *device);
 void vd_device_attr(const struct vd *vd, uint32_t device, struct vc_device_attr *attr);
-/* Code of the largest RDMA MTU of the port. */
-uint32_t vd_device_mtu(const struct vd_device *device);
 bool vd_addr_is_zero(const struct wire_addr *addr);
 bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
 
