@@ -10,28 +10,29 @@
 #include "rocectl.h"
 
 /* 1: help is wanted; -1: bad usage, and getopt has said what. */
-static int parse(struct listing_opts *opts, bool may_watch, int argc, char **argv)
+static int parse(struct listing_opts *opts, const char *more, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"json", no_argument, NULL, 'j'},
 		{"socket", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{"watch", no_argument, NULL, 'w'},
+		{"all", no_argument, NULL, 'a'},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
 
 	memset(opts, 0, sizeof(*opts));
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "js:hw", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "js:hwa", longs, NULL)) != -1) {
 		if (c == 'j')
 			opts->json = true;
 		else if (c == 's')
 			opts->socket = optarg;
 		else if (c == 'h')
 			return 1;
-		else if (c == 'w' && may_watch)
-			opts->watch = true;
+		else if ((c == 'w' || c == 'a') && strchr(more, c) != NULL)
+			*(c == 'w' ? &opts->watch : &opts->all) = true;
 		else
 			return -1;
 	}
@@ -40,10 +41,10 @@ static int parse(struct listing_opts *opts, bool may_watch, int argc, char **arg
 	return 0;
 }
 
-int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, int least_args, int most_args, int argc, char **argv,
+int listing_begin(struct listing_opts *opts, const char *usage, const char *more, int least_args, int most_args, int argc, char **argv,
 	int *status)
 {
-	int rc = parse(opts, may_watch, argc, argv);
+	int rc = parse(opts, more, argc, argv);
 
 	if (rc == 1) {
 		fputs(usage, stdout);
@@ -69,7 +70,7 @@ int listing_end(int fd, int rc)
 int listing_watch(const char *usage, int (*show)(int fd, const struct listing_opts *opts), int argc, char **argv)
 {
 	struct listing_opts opts;
-	int rc, status, fd = listing_begin(&opts, usage, true, 0, INT_MAX, argc, argv, &status);
+	int rc, status, fd = listing_begin(&opts, usage, "w", 0, INT_MAX, argc, argv, &status);
 
 	if (fd < 0)
 		return status;
@@ -130,7 +131,7 @@ static int show(int fd, const struct listing *listing, bool json)
 int listing_run(const struct listing *listing, int argc, char **argv)
 {
 	struct listing_opts opts;
-	int status, fd = listing_begin(&opts, listing->usage, false, 0, 0, argc, argv, &status);
+	int status, fd = listing_begin(&opts, listing->usage, "", 0, 0, argc, argv, &status);
 
 	return fd < 0 ? status : listing_end(fd, show(fd, listing, opts.json));
 }

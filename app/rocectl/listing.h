@@ -19,15 +19,15 @@
 
 struct listing_opts {
 	bool json;
-	bool watch;                /* only of commands that have it */
+	bool watch, all;           /* only of commands that have them */
 	const char *socket;
 	char **args;
 	int n_args;
 };
 
-/* What such a command begins with: reads its options (and -w, --watch, if may_watch) and connects. A descriptor; -1: the command is
+/* What such a command begins with: reads its options (and those of -w, --watch and -a, --all that are letters of more) and connects. A descriptor; -1: the command is
  * done, *status is its exit code. most_args: how many arguments there may be behind the options, least_args how many there must. */
-int listing_begin(struct listing_opts *opts, const char *usage, bool may_watch, int least_args, int most_args, int argc, char **argv,
+int listing_begin(struct listing_opts *opts, const char *usage, const char *more, int least_args, int most_args, int argc, char **argv,
 	int *status);
 /* What it ends with: rc is what asking came to; above 0: what is wrong was said already. The exit code. */
 int listing_end(int fd, int rc);

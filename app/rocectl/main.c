@@ -20,6 +20,16 @@ static const struct command {
 	{"alarms", NULL, "[--json]", "print what somebody should look at", rocectl_alarms},
 	{"gateway", NULL, "[--watch] [ADDRESS...]", "print what a gateway counted, and its paths to far gateways", rocectl_gateway},
 	{"doctor", NULL, "[--json] [-c FILE] [ADDRESS...]", "look for what is wrong, and say what to do", rocectl_doctor},
+	{"ports", NULL, "[--all]", "print ports: links, packets, what was lost", rocectl_ports},
+	{"pfc", NULL, "[--all]", "print pauses by port and priority", rocectl_pfc},
+	{"channels", NULL, "[--all]", "print what channels of ports sent, marked and dropped", rocectl_channels},
+	{"workers", NULL, "[--all]", "print how busy workers are, and cycles of each node", rocectl_workers},
+	{"devices", NULL, "[--all]", "print RDMA devices", rocectl_devices},
+	{"qps", NULL, "[--all]", "print queue pairs: state, packets, repetitions, notifications, round trip", rocectl_qps},
+	{"clients", NULL, "[--all]", "print connections of programs and what they hold", rocectl_clients},
+	{"drops", NULL, "[--all]", "print packets dropped, by reason", rocectl_drops},
+	{"pools", NULL, "[--all]", "print packet buffers", rocectl_pools},
+	{"top", NULL, "[--once]", "watch ports, workers, queue pairs and their paths", rocectl_top},
 	{"xdp", NULL, "", "print which frames went to AF_XDP ports, and which to the kernel", rocectl_xdp},
 };
 
@@ -66,6 +76,11 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		print_help(stdout);
 		return ROCECTL_OK;
+	}
+	/* "rocectl show ports" is "rocectl ports" */
+	if (argc > 2 && !strcmp(argv[1], "show")) {
+		argc--;
+		argv++;
 	}
 	cmd = find(argc, argv);
 	if (!cmd) {

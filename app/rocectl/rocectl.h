@@ -21,5 +21,15 @@ int rocectl_alarms(int argc, char **argv);
 int rocectl_gateway(int argc, char **argv);
 int rocectl_doctor(int argc, char **argv);
 int rocectl_xdp(int argc, char **argv);
+int rocectl_ports(int argc, char **argv);
+int rocectl_pfc(int argc, char **argv);
+int rocectl_channels(int argc, char **argv);
+int rocectl_workers(int argc, char **argv);
+int rocectl_devices(int argc, char **argv);
+int rocectl_qps(int argc, char **argv);
+int rocectl_clients(int argc, char **argv);
+int rocectl_drops(int argc, char **argv);
+int rocectl_pools(int argc, char **argv);
+int rocectl_top(int argc, char **argv);
 
 #endif

@@ -105,7 +105,7 @@ static int rekey_one(int fd, const char *peer, bool json)
 int rocectl_rekey(int argc, char **argv)
 {
 	struct listing_opts opts;
-	int worst, fd = listing_begin(&opts, rekey_usage, false, 1, INT_MAX, argc, argv, &worst);
+	int worst, fd = listing_begin(&opts, rekey_usage, "", 1, INT_MAX, argc, argv, &worst);
 
 	if (fd < 0)
 		return worst;

@@ -70,7 +70,7 @@ static int show(int fd, bool json)
 int rocectl_xdp(int argc, char **argv)
 {
 	struct listing_opts opts;
-	int status, fd = listing_begin(&opts, usage, false, 0, 0, argc, argv, &status);
+	int status, fd = listing_begin(&opts, usage, "", 0, 0, argc, argv, &status);
 
 	return fd < 0 ? status : listing_end(fd, show(fd, opts.json));
 }

@@ -13,18 +13,16 @@ struct left_out {
 	struct watch_left_out rows[WATCH_TABLES];
 };
 
-/* Rows of a table that is as long as what there is of something on the machine: these are few, and all of them are told. */
-static bool is_short(enum watch_id id)
+/* As many rows as programs and peers like; of what the configuration names all rows are told. */
+static bool is_long(enum watch_id id)
 {
-	return id == WATCH_ID_PORTS || id == WATCH_ID_PFC || id == WATCH_ID_CHANNELS || id == WATCH_ID_WORKERS || id == WATCH_ID_NODES ||
-		id == WATCH_ID_TRANSPORT || id == WATCH_ID_DEVICES || id == WATCH_ID_DROPS || id == WATCH_ID_POOLS || id == WATCH_ID_XDP ||
-		id == WATCH_ID_DAEMON || id == WATCH_ID_VERBS || id == WATCH_ID_GATEWAY || id == WATCH_ID_METRICS;
+	return id == WATCH_ID_QPS || id == WATCH_ID_PATHS || id == WATCH_ID_CLIENTS || id == WATCH_ID_PROTECTION || id == WATCH_ID_GATEWAY_PATHS;
 }
 
 static void put_table(struct roced *roced, enum watch_id id, struct openmetrics *out, struct left_out *left)
 {
 	const struct watch_table *table = &watch_tables[id];
-	uint32_t most = is_short(id) ? CONFIG_MAX_METRICS_ROWS : roced->config.metrics.max_rows, n, all;
+	uint32_t most = is_long(id) ? roced->config.metrics.max_rows : CONFIG_MAX_METRICS_ROWS, n, all;
 	void *rows = calloc(most + 1, table->row_bytes);
 
 	if (rows == NULL) {
@@ -34,7 +32,7 @@ static void put_table(struct roced *roced, enum watch_id id, struct openmetrics 
 	n = watch_fill(roced, id, 0, rows, most, &all);
 	openmetrics_table(out, table, rows, n);
 	free(rows);
-	if (is_short(id))
+	if (!is_long(id))
 		return;
 	watch_set_text(left->rows[left->n].of, table->name);
 	left->rows[left->n++].rows = all - n;
