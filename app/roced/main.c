@@ -34,13 +34,14 @@
 
 struct options {
 	const char *file;
-	bool check, foreground, daemon, help_config, markdown;
+	bool check, foreground, daemon, help_config, help_metrics, markdown;
 };
 
 static const char usage[] =
 	"usage: roced -c FILE [-f | -d]     run; in the foreground (default) or as a daemon\n"
 	"       roced -c FILE --check       say what is wrong in FILE and end\n"
 	"       roced --print-config-help [--markdown]\n"
+	"       roced --print-metrics [--markdown]\n"
 	"\n"
 	"  -c, --config FILE    configuration, see --print-config-help and config/\n"
 	"  -f, --foreground     stay; prints \"roced: ready\" when it serves\n"
@@ -57,7 +58,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
 		{"foreground", no_argument, NULL, 'f'}, {"daemon", no_argument, NULL, 'd'},
-		{"print-config-help", no_argument, NULL, 'p'}, {"markdown", no_argument, NULL, 'm'},
+		{"print-config-help", no_argument, NULL, 'p'}, {"print-metrics", no_argument, NULL, 'M'}, {"markdown", no_argument, NULL, 'm'},
 		{"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
@@ -72,11 +73,12 @@ static int parse_options(int argc, char **argv, struct options *options)
 		options->foreground |= c == 'f';
 		options->daemon |= c == 'd';
 		options->help_config |= c == 'p';
+		options->help_metrics |= c == 'M';
 		options->markdown |= c == 'm';
 		if (c == '?')
 			return 2;
 	}
-	if (options->help_config)
+	if (options->help_config || options->help_metrics)
 		return 0;
 	if (optind < argc || options->file == NULL || (options->foreground && options->daemon)) {
 		fputs(usage, stderr);
@@ -455,10 +457,12 @@ int main(int argc, char **argv)
 	if (rc != 0)
 		return rc == 1 ? 0 : 2;
 	log_start();
-	if (options.help_config) {
+	if (options.help_config)
 		config_print_help(stdout, options.markdown);
+	if (options.help_metrics)
+		watch_print_metrics(stdout, options.markdown);
+	if (options.help_config || options.help_metrics)
 		return 0;
-	}
 	roced = calloc(1, sizeof(*roced));
 	if (roced == NULL)
 		return 1;
