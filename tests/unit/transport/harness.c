@@ -6,6 +6,7 @@
 
 #include "wire_ecn.h"
 
+#define MAX_QPS 16u /* of a side, whose base is a multiple of it */
 #define PLANE_BYTE 13 /* of an address of the harness */
 #define HEADROOM   128
 #define BUF_BYTES  (HEADROOM + WIRE_MAX_HDR_BYTES + 4096 + 8)
@@ -519,7 +520,7 @@ static void make_ah(struct hx_side *s)
 static void make_side(struct hx_world *w, int i)
 {
 	struct tp_config config = {
-		.max_qps = 16,
+		.max_qps = MAX_QPS,
 		.max_mrs = 64,
 		.max_ahs = 8,
 		.qpn_base = 0x11u * 16 << i,
@@ -593,6 +594,48 @@ struct hx_world *hx_new(const struct hx_options *o)
 	return w;
 }
 
+/* Whatever was counted for a queue pair was counted for all, and the other way round; of those that are gone nothing is known. */
+static void expect_sums(const struct hx_side *s)
+{
+	const struct tp_counters *all = tp_counters(s->tp);
+	struct tp_qp_counters sum = {0};
+
+	for (uint32_t q = 0; q < HX_QPS; q++) {
+		if (s->qps[q].qp != NULL && tp_qp_find(s->tp, s->qps[q].qpn) != s->qps[q].qp)
+			return;
+	}
+	for (uint32_t i = 0; i < MAX_QPS; i++) {
+		const struct tp_qp *qp = tp_qp_find(s->tp, (s->qps[0].qpn & ~(MAX_QPS - 1)) + i);
+		struct tp_qp_stats stats;
+
+		if (qp == NULL)
+			continue;
+		tp_qp_stats(qp, &stats);
+		for (size_t k = 0; k < offsetof(struct tp_qp_counters, most_ahead) / sizeof(uint64_t); k++)
+			((uint64_t *)(void *)&sum)[k] += ((const uint64_t *)(const void *)&stats.counters)[k];
+		assert_true(stats.counters.reordered == 0 || stats.counters.most_ahead != 0);
+		assert_true(stats.counters.marked <= stats.counters.rx_pkts);
+	}
+	assert_true(sum.rx_pkts <= all->rx_pkts && sum.rx_bytes <= all->rx_bytes);
+#define SAME(field) assert_int_equal(sum.field, all->field)
+	SAME(tx_pkts);
+	SAME(tx_bytes);
+	SAME(retransmits);
+	SAME(ack_timeouts);
+	SAME(rnr_naks_sent);
+	SAME(rnr_naks_received);
+	SAME(seq_naks_sent);
+	SAME(seq_naks_received);
+	SAME(other_naks_sent);
+	SAME(duplicates);
+	SAME(reordered);
+	SAME(moves);
+	SAME(marked);
+	SAME(cnps_sent);
+	SAME(cnps_received);
+#undef SAME
+}
+
 void hx_free(struct hx_world *w)
 {
 	struct hx_frame *f;
@@ -603,6 +646,7 @@ void hx_free(struct hx_world *w)
 		free(f);
 	}
 	for (int i = 0; i < 2; i++) {
+		expect_sums(&w->side[i]);
 		tp_destroy(w->side[i].tp);
 		free(w->side[i].mem);
 		free(w->side[i].srq.ring);

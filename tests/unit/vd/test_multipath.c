@@ -483,6 +483,56 @@ static void paths_are_told(void **state)
 	stop(&p);
 }
 
+static uint64_t sent_by(const struct vd_qp_told *told)
+{
+	return told->stats.counters.tx_pkts;
+}
+
+/* Queue pairs in order of their numbers, page by page, with what each has counted; and the clients that have them. */
+static void all_are_told(void **state)
+{
+	struct vd_qp_told told[4], second[1];
+	struct vd_client_told clients[8];
+	uint32_t all, n, n_verbs = 0;
+	struct pair p;
+
+	(void)state;
+	start(&p, &negotiating);
+	assert_int_equal(vd_tell_qps(p.w->vd, 0, told, 4, &all), 2);
+	assert_int_equal(told[0].stats.state, TP_QPS_RESET);
+	assert_false(told[0].has_paths);
+	connect_pair(&p, "welcome");
+	talk(&p);
+	assert_int_equal(vd_tell_qps(p.w->vd, 0, told, 4, &all), 2);
+	assert_int_equal(all, 2);
+	assert_true(told[0].qpn < told[1].qpn);
+	assert_int_equal(told[0].peer_qpn, told[1].qpn);
+	assert_int_equal(told[1].peer_qpn, told[0].qpn);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(told[i].type, TP_QPT_RC);
+		assert_int_equal(told[i].stats.state, TP_QPS_RTS);
+		assert_int_equal(told[i].pid, getpid());
+		assert_string_equal(told[i].device, "roced0");
+		assert_true(told[i].has_paths && told[i].paths.n == 64);
+		assert_true(sent_by(&told[i]) >= 2 && told[i].stats.counters.rx_pkts >= 2);
+	}
+	assert_int_equal(vd_tell_qps(p.w->vd, 1, second, 1, &all), 1);
+	assert_int_equal(second[0].qpn, told[1].qpn);
+	assert_int_equal(vd_tell_qps(p.w->vd, 2, second, 1, &all), 0);
+	assert_int_equal(all, 2);
+	n = vd_tell_clients(p.w->vd, 0, clients, 8, &all);
+	assert_int_equal(n, all);
+	for (uint32_t i = 0; i < n; i++) {
+		n_verbs += !clients[i].cm;
+		assert_int_equal(clients[i].qps, !clients[i].cm);
+		assert_int_equal(clients[i].cm_ids != 0, clients[i].cm);
+		assert_true(clients[i].cm || (clients[i].mrs != 0 && clients[i].registered_bytes != 0 && clients[i].ring_bytes != 0));
+	}
+	assert_int_equal(n_verbs, 2);
+	assert_int_equal(vd_tell_clients(p.w->vd, 1, clients, 1, &all), 1);
+	stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +551,7 @@ int main(void)
 		cmocka_unit_test(settings_are_no_list),
 		cmocka_unit_test(only_reliable),
 		cmocka_unit_test(paths_are_told),
+		cmocka_unit_test(all_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
