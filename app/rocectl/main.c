@@ -30,6 +30,7 @@ static const struct command {
 	{"drops", NULL, "[--all]", "print packets dropped, by reason", rocectl_drops},
 	{"pools", NULL, "[--all]", "print packet buffers", rocectl_pools},
 	{"top", NULL, "[--once]", "watch ports, workers, queue pairs and their paths", rocectl_top},
+	{"reload", NULL, "[--dry-run] [FILE]", "have the daemon read its configuration again", rocectl_reload},
 	{"xdp", NULL, "", "print which frames went to AF_XDP ports, and which to the kernel", rocectl_xdp},
 };
 

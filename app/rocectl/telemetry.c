@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,10 +135,11 @@ static const char *copy_text(const char *c, const char *end, char *out, size_t n
 	size_t i = 0;
 
 	for (; c < end && *c != '"'; c++) {
-		if (*c == '\\' && c + 1 < end)
-			c++;
+		bool escaped = *c == '\\' && c + 1 < end;
+
+		c += escaped;
 		if (i + 1 < n)
-			out[i++] = *c;
+			out[i++] = escaped && *c == 'n' ? '\n' : *c;
 	}
 	out[i] = '\0';
 	return c;

@@ -86,7 +86,7 @@ static void print_range(const struct config_key *key, char *out, size_t n)
 		print_choices(key->unit, out, n);
 }
 
-static void print_key(FILE *out, const struct config_key *key, bool markdown)
+static void print_key(FILE *out, const struct config_key *key, bool markdown, const char *when)
 {
 	const char *dflt = key->dflt == NULL ? "required" : key->dflt;
 	const char *unit = key->type == CONFIG_CHOICE ? "" : key->unit;
@@ -94,8 +94,9 @@ static void print_key(FILE *out, const struct config_key *key, bool markdown)
 
 	print_range(key, range, sizeof(range));
 	if (markdown) {
-		fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", key->path, config_type_name(key->type), range,
+		fprintf(out, "| `%s` | %s | %s | %s | %s | %s |", key->path, config_type_name(key->type), range,
 			dflt, unit, key->help);
+		fprintf(out, when != NULL ? " %s |\n" : "\n", when);
 		return;
 	}
 	fprintf(out, "%s\n    %s%s%s%s%s", key->path, config_type_name(key->type), range[0] != '\0' ? ", " : "",
@@ -104,13 +105,22 @@ static void print_key(FILE *out, const struct config_key *key, bool markdown)
 		fprintf(out, "; required");
 	else if (key->dflt[0] != '\0')
 		fprintf(out, "; default %s", key->dflt);
+	if (when != NULL)
+		fprintf(out, "; reload: %s", when);
 	fprintf(out, "\n    %s\n", key->help);
+}
+
+void config_print_keys_when(FILE *out, const struct config_key *keys, size_t n_keys, bool markdown,
+	const char *(*when)(const struct config_key *key))
+{
+	if (markdown)
+		fprintf(out, "| key | type | range | default | unit | what |%s\n| --- | --- | --- | --- | --- | --- |%s\n",
+			when != NULL ? " reload |" : "", when != NULL ? " --- |" : "");
+	for (size_t i = 0; i < n_keys; i++)
+		print_key(out, &keys[i], markdown, when != NULL ? when(&keys[i]) : NULL);
 }
 
 void config_print_keys(FILE *out, const struct config_key *keys, size_t n_keys, bool markdown)
 {
-	if (markdown)
-		fprintf(out, "| key | type | range | default | unit | what |\n| --- | --- | --- | --- | --- | --- |\n");
-	for (size_t i = 0; i < n_keys; i++)
-		print_key(out, &keys[i], markdown);
+	config_print_keys_when(out, keys, n_keys, markdown, NULL);
 }

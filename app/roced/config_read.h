@@ -96,5 +96,8 @@ void config_text_check(struct config_reader *reader);
 
 /* Prints a table of keys; markdown: as a table of a document. */
 void config_print_keys(FILE *out, const struct config_key *keys, size_t n_keys, bool markdown);
+/* The same with what when() says of each: whether it may change while the program runs. */
+void config_print_keys_when(FILE *out, const struct config_key *keys, size_t n_keys, bool markdown,
+	const char *(*when)(const struct config_key *key));
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of configuration keys. */
 #include "config_schema.h"
+#include "config_diff.h"
 
 /* Field f of struct s; the same for lists and arrays with their count. */
 #define F(s, f)           offsetof(struct s, f), sizeof(((struct s *)0)->f), 0
@@ -400,7 +401,12 @@ const struct config_key config_keys[] = {
 
 const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
 
+static const char *when_of(const struct config_key *key)
+{
+	return config_when_name(config_when(key->path));
+}
+
 void config_print_help(FILE *out, bool markdown)
 {
-	config_print_keys(out, config_keys, config_n_keys, markdown);
+	config_print_keys_when(out, config_keys, config_n_keys, markdown, when_of);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The RDMA devices as lib/verbs sees them, and the ports' tables of our addresses. */
-#include <errno.h>
 #include <string.h>
 
 #include "roced.h"
@@ -10,7 +9,7 @@ static const uint8_t no_mac[6];
 static const struct wire_addr no_addr;
 
 /* fe80:: and the modified EUI-64 of the link address (RFC 4291, appendix A). A second device with the same
- * link address gets another number in the place of ff:fe. */
+ * link address gets another number in the place of ff:fe: nth. */
 static void link_local(const uint8_t mac[6], uint32_t nth, struct wire_addr *addr)
 {
 	memset(addr, 0, sizeof(*addr));
@@ -23,16 +22,27 @@ static void link_local(const uint8_t mac[6], uint32_t nth, struct wire_addr *add
 	memcpy(&addr->b[13], mac + 3, 3);
 }
 
-static uint32_t same_before(const struct roced *roced, uint32_t d)
+static bool has_addr(const struct port *port, const struct wire_addr *addr)
 {
-	uint32_t n = 0;
-
-	for (uint32_t e = 0; e < d; e++) {
-		if (roced->config.devices[e].port_index == roced->config.devices[d].port_index &&
-			memcmp(roced->devices[e].mac, roced->devices[d].mac, 6) == 0)
-			n++;
+	for (uint32_t i = 0; i < port->n_addrs; i++) {
+		if (memcmp(&port->addrs[i].addr, addr, sizeof(*addr)) == 0)
+			return true;
 	}
-	return n;
+	return false;
+}
+
+/* The device as it runs, if its link address and port are the same: then so is its link-local address, which is GID 0. */
+static const struct vd_device *same_link(const struct roced *roced, uint32_t d, const struct roced *running)
+{
+	const struct config_device *config = &roced->config.devices[d], *before;
+
+	if (running == NULL || d >= running->n_devices)
+		return NULL;
+	before = &running->config.devices[d];
+	if (strcmp(config->name, before->name) != 0 || config->port_index != before->port_index ||
+		memcmp(roced->devices[d].mac, running->devices[d].mac, 6) != 0)
+		return NULL;
+	return &running->devices[d];
 }
 
 static void add_addr(struct port *port, uint32_t d, const struct vd_gid *gid, const uint8_t mac[6], bool has_vlan,
@@ -76,12 +86,26 @@ static void init_plane(struct roced *roced, uint32_t d, uint32_t p)
 	}
 }
 
-static void init_device(struct roced *roced, uint32_t d)
+static void choose_link_local(const struct roced *roced, uint32_t d, const struct vd_device *before, struct wire_addr *addr)
+{
+	const struct port *port = &roced->ports[roced->config.devices[d].port_index];
+
+	if (before != NULL) {
+		*addr = before->gids[0].addr;
+		return;
+	}
+	for (uint32_t nth = 0; nth <= VD_MAX_DEVICES; nth++) {
+		link_local(roced->devices[d].mac, nth, addr);
+		if (!has_addr(port, addr))
+			return;
+	}
+}
+
+static void set_device(struct roced *roced, uint32_t d)
 {
 	const struct config_device *config = &roced->config.devices[d];
 	const struct port *port = &roced->ports[config->port_index];
 	struct vd_device *device = &roced->devices[d];
-	struct wire_addr addr;
 
 	memcpy(device->name, config->name, sizeof(device->name));
 	memcpy(device->netdev, config->netdev[0] != '\0' ? config->netdev : port->netdev, sizeof(device->netdev));
@@ -96,7 +120,15 @@ static void init_device(struct roced *roced, uint32_t d)
 	device->speed_mbps = port->speed_mbps;
 	device->has_gw4 = memcmp(&config->gateway4, &no_addr, sizeof(no_addr)) != 0;
 	device->has_gw6 = memcmp(&config->gateway6, &no_addr, sizeof(no_addr)) != 0;
-	link_local(device->mac, same_before(roced, d), &addr);
+}
+
+static void add_addrs(struct roced *roced, uint32_t d, const struct vd_device *before)
+{
+	const struct config_device *config = &roced->config.devices[d];
+	struct vd_device *device = &roced->devices[d];
+	struct wire_addr addr;
+
+	choose_link_local(roced, d, before, &addr);
 	add_gid(roced, d, &addr, 64);
 	for (uint32_t i = 0; i < config->n_addrs; i++) {
 		if (memcmp(&config->addrs[i].addr, &addr, sizeof(addr)) != 0)
@@ -107,12 +139,22 @@ static void init_device(struct roced *roced, uint32_t d)
 		init_plane(roced, d, p);
 }
 
-int devices_init(struct roced *roced)
+/* First those that keep their link-local address, then those that get one that is left. */
+void devices_init(struct roced *roced, const struct roced *running)
 {
 	roced->n_devices = roced->config.n_devices;
-	for (uint32_t d = 0; d < roced->n_devices; d++)
-		init_device(roced, d);
-	return 0;
+	for (uint32_t d = 0; d < roced->n_devices; d++) {
+		if (roced->config.devices[d].name[0] != '\0')
+			set_device(roced, d);
+	}
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		for (uint32_t d = 0; d < roced->n_devices; d++) {
+			const struct vd_device *before = same_link(roced, d, running);
+
+			if (roced->config.devices[d].name[0] != '\0' && (before != NULL) == (turn == 0))
+				add_addrs(roced, d, before);
+		}
+	}
 }
 
 bool device_is_up(const struct roced *roced, uint32_t d)

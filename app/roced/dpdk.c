@@ -108,7 +108,7 @@ int dpdk_start_ports(struct roced *roced)
 		base += roced->ports[p].pfc.n_lanes - 1u;
 	}
 	if (rc == 0)
-		rc = devices_init(roced);
+		devices_init(roced, NULL);
 	for (uint32_t p = 0; p < roced->n_ports && rc == 0; p++)
 		rc = port_start(&roced->ports[p]);
 	for (uint32_t d = 0; d < roced->n_devices; d++)

@@ -35,7 +35,7 @@ struct pending {
 /* A datagram that waits for its next hop. */
 struct mad_job {
 	struct roced *roced;
-	const struct port_addr *from;
+	struct port_addr from;
 	struct wire_addr dst;
 	uint8_t mad[VD_MAD_BYTES];
 };
@@ -305,14 +305,14 @@ static void build_mad(struct mad_job *job, struct rte_mbuf *m, const struct link
 	struct wire_pkt *pkt = TP_PKT(m);
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	struct wire_l2l3 net = {
-		.src = job->from->addr,
+		.src = job->from.addr,
 		.dst = job->dst,
-		.has_vlan = job->from->has_vlan,
-		.vlan_tci = job->from->vlan_tci,
+		.has_vlan = job->from.has_vlan,
+		.vlan_tci = job->from.vlan_tci,
 	};
 
 	memset(pkt, 0, sizeof(*pkt));
-	memcpy(net.smac, job->from->mac, sizeof(net.smac));
+	memcpy(net.smac, job->from.mac, sizeof(net.smac));
 	if (link->entry == NULL)
 		memcpy(net.dmac, link->mac, sizeof(net.dmac));
 	else
@@ -366,7 +366,7 @@ static struct mad_job *make_job(struct roced *roced, uint32_t device, const stru
 	if (job == NULL)
 		return NULL;
 	job->roced = roced;
-	job->from = link_source(port_of(roced, device), device, src);
+	job->from = *link_source(port_of(roced, device), device, src);
 	job->dst = *dst;
 	memcpy(job->mad, mad, VD_MAD_BYTES);
 	return job;

@@ -29,6 +29,7 @@
 #include "reach.h"
 #include "shape.h"
 #include "telemetry.h"
+#include "tuning.h"
 
 #define DRAIN_NS 200000000u
 
@@ -50,7 +51,7 @@ static const char usage[] =
 	"  -V, --version\n"
 	"  -h, --help\n"
 	"\n"
-	"SIGTERM and SIGINT end it, SIGUSR1 writes all counters to the log.\n";
+	"SIGTERM and SIGINT end it, SIGUSR1 writes all counters to the log, SIGHUP has it read FILE again.\n";
 
 /* 0: go on; 1: done; 2: wrong. */
 static int parse_options(int argc, char **argv, struct options *options)
@@ -189,7 +190,6 @@ static int start_verbs(struct roced *roced)
 	};
 	int rc;
 
-	multipath_init(&config->multipath, &vd_config.multipath);
 	rc = fault_start();
 	if (rc != 0)
 		return rc;
@@ -199,6 +199,7 @@ static int start_verbs(struct roced *roced)
 			rc == -EADDRINUSE ? " (another roced serves it: give control.socket)" : "");
 		return rc;
 	}
+	vd_set_multipath(roced->vd, &roced->tuning->multipath);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		roced->workers[w]->vd = vd_worker(roced->vd, w);
 	return 0;
@@ -206,23 +207,11 @@ static int start_verbs(struct roced *roced)
 
 /* ---- start and stop ---- */
 
-static uint32_t fastest_mbps(const struct roced *roced)
-{
-	uint32_t mbps = 0;
-
-	for (uint32_t p = 0; p < roced->n_ports; p++)
-		mbps = RTE_MAX(mbps, roced->ports[p].speed_mbps);
-	return mbps;
-}
-
 static int start_workers(struct roced *roced)
 {
 	int rc = nodes_register();
 
 	roced->n_workers = roced->config.n_workers;
-	multipath_plain(&roced->config.multipath, &roced->plain);
-	if (!congestion_init(&roced->config, fastest_mbps(roced), &roced->plain_cc, &roced->dcqcn))
-		roced->plain_cc.rate_bps = 0;
 	if (rc == 0)
 		rc = controllers_init(roced);
 	if (rc == 0)
@@ -322,6 +311,7 @@ static void stop(struct roced *roced)
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		worker_destroy(roced->workers[w]);
 	reach_fini(roced);
+	tuning_free(roced->tuning);
 	link_fini(roced);
 	for (uint32_t p = 0; p < roced->n_ports; p++)
 		port_close(&roced->ports[p]);
@@ -392,6 +382,7 @@ static void block_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -466,6 +457,7 @@ int main(int argc, char **argv)
 	roced = calloc(1, sizeof(*roced));
 	if (roced == NULL)
 		return 1;
+	roced->config_path = options.file;
 	n_errors = config_load(options.file, &roced->config, log_stream());
 	if (n_errors != 0)
 		fprintf(log_stream(), "roced: %u error%s in %s\n", n_errors, n_errors == 1 ? "" : "s", options.file);

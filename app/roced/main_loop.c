@@ -16,6 +16,7 @@
 #include "net_memif.h"
 #include "notify.h"
 #include "protect.h"
+#include "reload.h"
 #include "roced.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -32,6 +33,7 @@ int main_loop_init(struct roced *roced)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGHUP);
 	roced->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	roced->punt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	roced->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -67,6 +69,8 @@ static bool take_signals(struct roced *roced)
 	while (read(roced->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1) {
 			dump_counters(roced);
+		} else if (info.ssi_signo == SIGHUP) {
+			reload_by_signal(roced);
 		} else {
 			log_line(LOG_INFO, "ending on signal %u", info.ssi_signo);
 			end = true;

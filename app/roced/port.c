@@ -239,13 +239,10 @@ int port_open(struct port *port)
 	return rc;
 }
 
-/* Frames for the devices' own link addresses and for multicast groups must come through. */
-static void set_filters(struct port *port)
+static bool set_macs(struct port *port)
 {
-	bool all = port->config->promiscuous;
+	bool all = false;
 
-	if (net_driver_find(port->config->device)->takes_all)
-		return;
 	for (uint32_t i = 0; i < port->n_addrs; i++) {
 		struct rte_ether_addr mac;
 
@@ -255,13 +252,36 @@ static void set_filters(struct port *port)
 		if (rte_eth_dev_mac_addr_add(port->id, &mac, 0) != 0)
 			all = true;
 	}
-	if (rte_eth_allmulticast_enable(port->id) != 0)
-		all = true;
-	if (all && rte_eth_promiscuous_enable(port->id) != 0)
+	return all;
+}
+
+static void take_all(const struct port *port)
+{
+	if (rte_eth_promiscuous_enable(port->id) != 0)
 		log_line(LOG_NOTICE,
 			"port \"%s\": the driver cannot be told to receive all frames; if peers do not reach "
 			"this port, look there",
 			port->config->name);
+}
+
+void port_set_macs(struct port *port)
+{
+	if (!net_driver_find(port->config->device)->takes_all && set_macs(port))
+		take_all(port);
+}
+
+/* Frames for the devices' own link addresses and for multicast groups must come through. */
+static void set_filters(struct port *port)
+{
+	bool all = port->config->promiscuous;
+
+	if (net_driver_find(port->config->device)->takes_all)
+		return;
+	all |= set_macs(port);
+	if (rte_eth_allmulticast_enable(port->id) != 0)
+		all = true;
+	if (all)
+		take_all(port);
 }
 
 static int set_mtu(const struct port *port)

@@ -58,7 +58,7 @@ struct port {
 	uint32_t speed_mbps;
 	struct rte_mempool *rx_pool;
 	uint32_t rx_room;          /* packets a receive queue holds, as far as DPDK knows */
-	uint32_t n_addrs;          /* fixed before the port starts */
+	uint32_t n_addrs;          /* they change while the workers stand still only */
 	struct port_addr addrs[VD_MAX_DEVICES * (VC_MAX_GIDS + (TP_MAX_PLANES - 1) * VD_PLANE_ADDRS)];
 	struct path_neigh *neigh;
 	struct roced *roced;
@@ -86,6 +86,8 @@ int port_open(struct port *port);
 /* Starts it. A client of memif whose peer is not there yet goes on looking for it. Logs why not. */
 int port_start(struct port *port);
 void port_close(struct port *port);
+/* Has it receive frames for the link addresses of its table, which is another one now. */
+void port_set_macs(struct port *port);
 /* Polls the link; true when it changed. */
 bool port_poll_link(struct port *port);
 

@@ -25,6 +25,7 @@ struct protect;
 struct gateway;
 struct reach_trials;
 struct metrics;
+struct tuning;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -40,6 +41,7 @@ struct main_counters {
 
 struct roced {
 	struct config config;
+	const char *config_path;   /* the file that it was started with */
 	bool foreground;
 	int ready_fd;              /* background: where the parent waits, else -1 */
 	bool eal_started;
@@ -60,10 +62,7 @@ struct roced {
 	uint64_t seed;
 	uint64_t started_ns;
 	struct metrics *metrics;           /* metrics.h; NULL: nobody is served */
-	struct cc_config plain_cc;         /* see congestion_init(); rate_bps 0: there is none */
-	struct cc_dcqcn_params dcqcn;
-	struct cc_config agreed_cc[VD_MAX_DEVICES][VD_MTUS]; /* see congestion_agreed() */
-	struct path_sched_config plain;    /* see multipath_plain() */
+	struct tuning *tuning;             /* tuning.h */
 	int punt_fd;               /* workers write it when they have put something on their to_main ring */
 	int signal_fd, epoll_fd;
 	int claim_fd;              /* the lock beside the control socket, -1: none */
@@ -92,8 +91,9 @@ int dpdk_start(struct roced *roced);
 int dpdk_start_ports(struct roced *roced);
 
 /* ---- device.c ---- */
-/* Makes the RDMA devices and the ports' address tables. */
-int devices_init(struct roced *roced);
+/* Makes the RDMA devices and the ports' address tables, which are empty. Devices that `running` has, too, keep their link-local
+ * addresses; NULL: none. */
+void devices_init(struct roced *roced, const struct roced *running);
 /* One of its ports is up. */
 bool device_is_up(const struct roced *roced, uint32_t d);
 
@@ -115,7 +115,8 @@ bool congestion_agreed(const struct config *config, uint64_t mbps, const struct 
 	struct cc_config cc[VD_MTUS]);
 
 /* ---- controllers.c ---- */
-/* Gives the devices the congestion controllers that the configuration wants. 0 or -EINVAL, told to the log. */
+/* Makes roced->tuning, and gives the devices the congestion controllers that the configuration wants. 0 or -EINVAL, told to
+ * the log. */
 int controllers_init(struct roced *roced);
 
 /* ---- link.c: next hops and management datagrams ---- */

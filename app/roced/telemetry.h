@@ -48,5 +48,6 @@ int telemetry_xdp_start(void);
 int telemetry_gateway_start(void);
 int telemetry_reach_start(void);
 int telemetry_tables_start(void);
+int telemetry_reload_start(void);
 
 #endif

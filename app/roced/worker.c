@@ -19,6 +19,7 @@
 #include "prompt.h"
 #include "rx_watch.h"
 #include "shape.h"
+#include "tuning.h"
 #include "worker_crypt.h"
 
 #define MAX_QPS      65536
@@ -132,21 +133,78 @@ void worker_wake(struct worker *worker)
 		eventfd_write(worker->wake_fd, 1);
 }
 
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem) != 0)
+		;
+}
+
+static void post_call(struct worker *worker, struct worker_call_msg *msg)
+{
+	sem_init(&msg->done, 0, 0);
+	atomic_store_explicit(&worker->call, msg, memory_order_release);
+	worker_wake(worker);
+}
+
+static void end_call(struct worker_call_msg *msg)
+{
+	wait_for(&msg->done);
+	sem_destroy(&msg->done);
+}
+
 void worker_call(struct worker *worker, void (*fn)(void *arg), void *arg)
 {
 	struct worker_call_msg msg = {.fn = fn, .arg = arg};
 
-	if (!atomic_load(&worker->running)) {
+	if (!atomic_load(&worker->running) || worker->held) {
 		worker->now_ns = clock_now_ns();
 		fn(arg);
 		return;
 	}
-	sem_init(&msg.done, 0, 0);
-	atomic_store_explicit(&worker->call, &msg, memory_order_release);
-	worker_wake(worker);
-	while (sem_wait(&msg.done) != 0)
-		;
-	sem_destroy(&msg.done);
+	post_call(worker, &msg);
+	end_call(&msg);
+}
+
+static void hold_here(void *arg)
+{
+	struct worker *worker = arg;
+
+	sem_post(&worker->held_here);
+	wait_for(&worker->go_on);
+	worker->now_ns = clock_now_ns();
+}
+
+void workers_hold(struct roced *roced)
+{
+	for (uint32_t w = 0; w < roced->n_workers; w++) {
+		struct worker *worker = roced->workers[w];
+
+		sem_init(&worker->held_here, 0, 0);
+		sem_init(&worker->go_on, 0, 0);
+		worker->hold = (struct worker_call_msg){.fn = hold_here, .arg = worker};
+		post_call(worker, &worker->hold);
+	}
+	for (uint32_t w = 0; w < roced->n_workers; w++) {
+		wait_for(&roced->workers[w]->held_here);
+		roced->workers[w]->held = true;
+	}
+}
+
+void workers_release(struct roced *roced)
+{
+	for (uint32_t w = 0; w < roced->n_workers; w++) {
+		struct worker *worker = roced->workers[w];
+
+		worker->held = false;
+		sem_post(&worker->go_on);
+	}
+	for (uint32_t w = 0; w < roced->n_workers; w++) {
+		struct worker *worker = roced->workers[w];
+
+		end_call(&worker->hold);
+		sem_destroy(&worker->held_here);
+		sem_destroy(&worker->go_on);
+	}
 }
 
 static void serve_call(struct worker *worker)
@@ -342,27 +400,26 @@ static uint32_t may_be_held(const struct roced *roced)
 
 static int make_tp(struct worker *worker)
 {
-	struct tp_config config = {
+	struct tp_tuning tuning;
+	struct tp_config config;
+	struct tp_ops ops = {
+		.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit, .pkt_keep = pkt_keep, .pkt_free = pkt_free};
+
+	tuning_of_tp(worker->roced->tuning, &worker->roced->config, &tuning);
+	config = (struct tp_config){
 		.max_qps = MAX_QPS,
 		.max_mrs = MAX_MRS,
 		.max_ahs = MAX_AHS,
 		.qpn_base = worker->index << WORKER_QPN_SHIFT,
 		.max_held = may_be_held(worker->roced),
-		.min_rto_ns = (uint64_t)worker->roced->config.multipath.min_rto_us * 1000,
-		.plain = worker->roced->plain.n_evs > 1 ? &worker->roced->plain : NULL,
-		.move_on_timeout = worker->roced->config.multipath.move_on_timeout,
-		.plain_cc = worker->roced->plain_cc.rate_bps != 0 ? &worker->roced->plain_cc : NULL,
-		.cnp = {
-			.gap_ns = (uint64_t)worker->roced->config.congestion.cnp_gap_us * 1000,
-			.peer_gap_ns = (uint64_t)worker->roced->config.congestion.cnp_peer_gap_us * 1000,
-			.tos = (uint8_t)(worker->roced->config.congestion.cnp_dscp << 2),
-		},
+		.min_rto_ns = tuning.min_rto_ns,
+		.plain = tuning.plain,
+		.move_on_timeout = tuning.move_on_timeout,
+		.plain_cc = tuning.plain_cc,
+		.cnp = tuning.cnp,
 		.burst_ns = worker->roced->config.burst_us * 1000,
 		.seed = worker->roced->seed + worker->index,
 	};
-	struct tp_ops ops = {
-		.pkt_alloc = pkt_alloc, .pkt_emit = pkt_emit, .pkt_keep = pkt_keep, .pkt_free = pkt_free};
-
 	vd_worker_ops(&ops);
 	worker->tp = tp_create(&config, &ops, worker, clock_now_ns());
 	return worker->tp != NULL ? 0 : -ENOMEM;

@@ -100,6 +100,9 @@ struct worker {
 	struct rte_ring *from_worker[VD_MAX_WORKERS]; /* the worker of that index puts in */
 	int wake_fd;
 	_Atomic(struct worker_call_msg *) call;
+	struct worker_call_msg hold;       /* main's: see workers_hold() */
+	sem_t held_here, go_on;
+	bool held;
 	atomic_bool asleep, running, quit;
 	atomic_bool quiet;                 /* clients are not looked at any more */
 };
@@ -113,6 +116,11 @@ void worker_stop(struct worker *worker);
 /* Runs fn(arg) in the worker between two walks and returns when it is done. In the caller when the worker
  * does not run. Only one thread calls this. */
 void worker_call(struct worker *worker, void (*fn)(void *arg), void *arg);
+/* All workers stand still between two walks until workers_release(), so that the main thread may change what is theirs and
+ * what they read; worker_call() meanwhile runs its function in the caller. For changes that are prepared: nothing is
+ * received. */
+void workers_hold(struct roced *roced);
+void workers_release(struct roced *roced);
 /* Ends its sleep, if it sleeps. Any thread. */
 void worker_wake(struct worker *worker);
 

@@ -106,7 +106,7 @@ struct tp_config {
 	 * a tick of the wheel longer when nothing else comes. 0: those of a burst only, which wait for nothing. */
 	uint32_t sack_wait_ns;
 	/* How reliable queue pairs without TP_EXT_SACK move from one UDP source port to another: with keep_order and
-	 * no_probes, TP_PLAIN_EVS EVs at most, and there as long as the endpoint. NULL: they do not. */
+	 * no_probes, TP_PLAIN_EVS EVs at most, and there as long as tp_refers(). NULL: they do not. */
 	const struct path_sched_config *plain;
 	/* Without TP_EXT_SACK: a queue pair whose peer does not answer sends again from another port, and answers what is
 	 * asked again from another one. */
@@ -114,7 +114,7 @@ struct tp_config {
 	struct tp_cnp_config cnp;
 	uint32_t burst_ns;        /* what paces and shapers make up for: see qos_burst_bytes() */
 	/* The reaction point of connected queue pairs without TP_EXT_SACK: checked, of kind CC_DCQCN, since they hear of
-	 * congestion by notifications alone, and there as long as the endpoint. It sets a pace; their windows are as without.
+	 * congestion by notifications alone, and there as long as tp_refers(). It sets a pace; their windows are as without.
 	 * NULL: none. */
 	const struct cc_config *plain_cc;
 	uint64_t seed;            /* for generation bits and the like */
@@ -141,6 +141,22 @@ struct tp_counters {
 struct tp *tp_create(const struct tp_config *config, const struct tp_ops *ops, void *env, uint64_t now_ns);
 /* Frees it and all its objects; emits and completes nothing. */
 void tp_destroy(struct tp *tp);
+
+/* Members of struct tp_config that may change. Queue pairs take them when they are connected, those about timers and
+ * notifications at once. */
+struct tp_tuning {
+	uint64_t min_rto_ns;
+	const struct path_sched_config *plain;
+	bool move_on_timeout;
+	struct tp_cnp_config cnp;
+	const struct cc_config *plain_cc;
+};
+
+void tp_tune(struct tp *tp, const struct tp_tuning *tuning);
+/* Whether the endpoint or a queue pair of it refers to a configuration in these bytes, so that they have to stay. */
+bool tp_refers(const struct tp *tp, const void *from, size_t bytes);
+/* Asks for the channel of every connected queue pair anew. */
+void tp_rechannel(struct tp *tp, struct tp_shaper *(*channel)(void *arg, const struct tp_av *av), void *arg);
 
 /* Handles n received RoCE frames (parsed, ICRC checked, destination address one of ours). The caller
  * keeps the mbufs and frees them afterwards. Acknowledgements of the burst are emitted before it returns. */

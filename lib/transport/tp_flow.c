@@ -11,7 +11,8 @@ int tp_flow_init(struct tp_qp *qp)
 
 	if (plain == NULL || !qp->type->acknowledged || qp->type->send == NULL)
 		return 0;
-	qp->flow = calloc(1, offsetof(struct tp_flow, sched) + path_sched_bytes(plain->n_evs));
+	/* It may be another configuration by the time that it is connected. */
+	qp->flow = calloc(1, offsetof(struct tp_flow, sched) + path_sched_bytes(TP_PLAIN_EVS));
 	return qp->flow != NULL ? 0 : -ENOMEM;
 }
 
@@ -26,6 +27,11 @@ void tp_flow_reset(struct tp_qp *qp)
 
 	if (f == NULL)
 		return;
+	if (qp->tp->config.plain == NULL) {
+		free(f);
+		qp->flow = NULL;
+		return;
+	}
 	f->last_send_ns = 0;
 	memset(f->sent, 0, sizeof(f->sent));
 	f->ev = 0;

@@ -17,7 +17,7 @@ struct tp_flow {
 	uint8_t ev;              /* of the latest packet */
 	uint8_t timed_ev;
 	bool timing;
-	struct path_sched sched; /* last: there is room for the EVs of its configuration only */
+	struct path_sched sched; /* last: there is room for TP_PLAIN_EVS EVs only */
 };
 
 /* Memory for a queue pair that may move, if the configuration wants that. 0 or -ENOMEM. */

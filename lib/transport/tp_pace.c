@@ -118,7 +118,10 @@ void tp_pace_free(struct tp_qp *qp)
 
 void tp_pace_start(struct tp_qp *qp)
 {
-	if (qp->plain_cc != NULL)
+	if (qp->plain_cc == NULL)
+		return;
+	qp->plain_cc->config = NULL;
+	if (qp->tp->config.plain_cc != NULL)
 		cc_init(qp->plain_cc, qp->tp->config.plain_cc);
 }
 

@@ -190,7 +190,7 @@ static uint32_t or_default(uint32_t value, uint32_t fallback, uint32_t most)
 	return value < most ? value : most;
 }
 
-static void set_limits(struct vd_limits *limits)
+void vd_fill_limits(struct vd_limits *limits)
 {
 	limits->max_sessions = or_default(limits->max_sessions, 1024, 0xffff);
 	limits->max_qps = or_default(limits->max_qps, 1024, VC_MAX_QPS);
@@ -274,12 +274,13 @@ static struct vd *new_vd(const struct vd_config *config, const struct vd_env *en
 	vd->env = *env;
 	vd->env_arg = env_arg;
 	vd->limits = config->limits;
-	set_limits(&vd->limits);
+	vd_fill_limits(&vd->limits);
 	vd_set_user_limits(vd, &config->user_limits);
 	(void)snprintf(vd->socket_path, sizeof(vd->socket_path), "%s", config->socket_path);
 	vd->n_workers = config->n_workers;
 	vd->n_devices = config->n_devices;
-	vd->multipath = config->multipath;
+	vd->first_multipath = config->multipath;
+	vd->multipath = &vd->first_multipath;
 	memcpy(vd->devices, config->devices, config->n_devices * sizeof(vd->devices[0]));
 	for (uint32_t i = 0; i < vd->n_devices; i++)
 		vd->port_up[i] = true;

@@ -242,6 +242,22 @@ void vd_rx_mad(struct vd *vd, uint32_t device, const struct wire_addr *src, cons
 void vd_set_port_state(struct vd *vd, uint32_t device, bool up);
 void vd_stats(const struct vd *vd, struct vd_stats *stats);
 
+/* ---- vd_reload.c: what changes while there are clients; the workers stand still, or do not look at it ---- */
+
+/* For what clients ask from now on; max_sessions stays. */
+void vd_set_limits(struct vd *vd, const struct vd_limits *limits, const struct vd_user_limits *user_limits);
+/* As in struct vd_config. 0 or a negative errno. */
+int vd_set_socket_rights(struct vd *vd, mode_t mode, gid_t gid);
+/* For queue pairs that are connected from now on; it stays as long as tp_refers(). */
+void vd_set_multipath(struct vd *vd, const struct vd_multipath *multipath);
+/* The largest path MTU that a device's port allows, whatever is configured, in bytes. */
+uint32_t vd_device_room(const struct vd_device *device);
+/* How many sessions use a device, by an open context or a connection id; *pid becomes one of them. */
+uint32_t vd_device_users(const struct vd *vd, uint32_t device, pid_t *pid);
+/* A new device, one that is changed, or with an empty name a place that no device has any more. Of one that is used, GIDs keep
+ * their numbers. */
+void vd_set_device(struct vd *vd, uint32_t device, const struct vd_device *to);
+
 /* A queue pair that sprays packets over several paths, and what it knows of them. */
 struct vd_qp_paths {
 	uint32_t qpn, peer_qpn;

@@ -27,7 +27,7 @@ bool vd_addr_equal(const struct wire_addr *a, const struct wire_addr *b)
 int vd_device_find(const struct vd *vd, const char *name, uint32_t *device)
 {
 	for (uint32_t i = 0; i < vd->n_devices; i++) {
-		if (name[0] != '\0' && strncmp(name, vd->devices[i].name, VC_NAME_BYTES) != 0)
+		if (!vd_device_there(vd, i) || (name[0] != '\0' && strncmp(name, vd->devices[i].name, VC_NAME_BYTES) != 0))
 			continue;
 		*device = i;
 		return 0;
@@ -108,9 +108,10 @@ int vd_op_list_devices(
 	static_assert(
 		sizeof(reply->devices.attr) / sizeof(reply->devices.attr[0]) >= VD_MAX_DEVICES,
 		"all fit");
-	reply->devices.n = vd->n_devices;
-	for (uint32_t i = 0; i < vd->n_devices; i++)
-		vd_device_attr(vd, i, &reply->devices.attr[i]);
+	for (uint32_t i = 0; i < vd->n_devices; i++) {
+		if (vd_device_there(vd, i))
+			vd_device_attr(vd, i, &reply->devices.attr[reply->devices.n++]);
+	}
 	return 0;
 }
 

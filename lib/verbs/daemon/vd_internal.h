@@ -78,6 +78,8 @@ int vd_charge(struct vd_session *session, enum vd_resource res, uint64_t n);
 void vd_discharge(struct vd_session *session, enum vd_resource res, uint64_t n);
 /* The most a client could have. */
 uint64_t vd_limit(const struct vd *vd, enum vd_resource res);
+/* Puts defaults in the place of zeros. */
+void vd_fill_limits(struct vd_limits *limits);
 /* vd->limits stand. */
 void vd_set_user_limits(struct vd *vd, const struct vd_user_limits *limits);
 
@@ -438,7 +440,8 @@ struct vd {
 	uint64_t random;
 	uint64_t log_since_ns;
 	uint32_t log_lines;
-	struct vd_multipath multipath;
+	const struct vd_multipath *multipath;
+	struct vd_multipath first_multipath; /* until vd_set_multipath() */
 	struct vd_stats stats; /* without the workers' counters */
 	struct vd_cm_state *cm;
 };
@@ -566,6 +569,10 @@ void vd_ring_place(struct vd_ring *ring, const struct vd_shm *shm, uint64_t offs
 /* Finds the queue pair of that number, if it is one of the session's user; NULL and 0: there is none. -EPERM: it is
  * somebody else's. */
 int vd_qp_by_number(const struct vd_session *session, uint32_t qpn, struct vd_qp **qp);
+
+/* ---- vd_reload.c ---- */
+/* False: the place of a device that is gone. */
+bool vd_device_there(const struct vd *vd, uint32_t device);
 
 /* ---- vd_multipath.c ---- */
 struct vd_agreement {

@@ -141,6 +141,8 @@ static int check_limits(const struct vd_session *session, uint64_t bytes)
 		return -EOPNOTSUPP;
 	if (vd->n_maps >= MAX_MAPS || session->n_maps >= MAX_SESSION_MAPS)
 		return -ENOSPC;
+	if (session->mapped_bytes > vd->limits.mapped_bytes)
+		return -EDQUOT;
 	return bytes <= vd->limits.mapped_bytes - session->mapped_bytes ? 0 : -EDQUOT;
 }
 

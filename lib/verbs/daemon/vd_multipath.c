@@ -23,8 +23,8 @@ static const struct vd_peers *find_peers(const struct vd *vd, const struct wire_
 	const struct vd_peers *best = NULL;
 	uint32_t most = 0;
 
-	for (uint32_t i = 0; i < vd->multipath.n_peers; i++) {
-		const struct vd_peers *peers = &vd->multipath.peers[i];
+	for (uint32_t i = 0; i < vd->multipath->n_peers; i++) {
+		const struct vd_peers *peers = &vd->multipath->peers[i];
 		uint32_t bits = wire_addr_prefix(&peers->network.addr, peers->network.prefix_len);
 
 		if (!wire_addr_same_network(&peers->network.addr, dst, bits) || (best != NULL && bits <= most))
@@ -37,7 +37,7 @@ static const struct vd_peers *find_peers(const struct vd *vd, const struct wire_
 
 static const struct tp_merge_config *merge_for(const struct vd *vd, const struct vd_peers *peers)
 {
-	return peers != NULL ? &peers->merge : &vd->multipath.merge;
+	return peers != NULL ? &peers->merge : &vd->multipath->merge;
 }
 
 struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr *dst)
@@ -46,7 +46,7 @@ struct cm_ext vd_multipath_offer(const struct vd_qp *qp, const struct wire_addr 
 	const struct vd *vd;
 	uint32_t n_planes;
 
-	if (qp == NULL || !qp->may_ext || !qp->session->vd->multipath.negotiate)
+	if (qp == NULL || !qp->may_ext || !qp->session->vd->multipath->negotiate)
 		return (struct cm_ext){0};
 	vd = qp->session->vd;
 	peers = find_peers(vd, dst);
@@ -94,7 +94,7 @@ static const struct vd_cm_id *find_connection(
 
 static const struct path_sched_config *sched_for(const struct vd *vd, const struct vd_peers *peers)
 {
-	const struct path_sched_config *sched = peers != NULL ? &peers->sched : &vd->multipath.sched;
+	const struct path_sched_config *sched = peers != NULL ? &peers->sched : &vd->multipath->sched;
 
 	return sched->n_evs != 0 ? sched : NULL;
 }

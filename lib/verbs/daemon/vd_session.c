@@ -397,12 +397,14 @@ static int hello_cm(
 	struct vd_session *session, const struct vc_request *request, struct vd_answer *answer)
 {
 	int err = check_hello(request);
+	uint32_t first = 0;
 
 	if (err != 0)
 		return err;
 	session->kind = VD_KIND_CM;
 	answer->reply.hello.version = VC_VERSION;
-	vd_device_attr(session->vd, 0, &answer->reply.hello.attr);
+	(void)vd_device_find(session->vd, "", &first);
+	vd_device_attr(session->vd, first, &answer->reply.hello.attr);
 	return 0;
 }
 

@@ -156,9 +156,10 @@ int vd_charge(struct vd_session *session, enum vd_resource res, uint64_t n)
 	const struct vd *vd = session->vd;
 	struct vd_user *user = session->user;
 
-	if (n > vd->client_limit[res] - session->used[res])
+	/* A limit may have been lowered since. */
+	if (session->used[res] > vd->client_limit[res] || n > vd->client_limit[res] - session->used[res])
 		return at_limit(session, res, false);
-	if (n > vd->user_limit[res] - user->used[res])
+	if (user->used[res] > vd->user_limit[res] || n > vd->user_limit[res] - user->used[res])
 		return at_limit(session, res, true);
 	session->used[res] += n;
 	user->used[res] += n;

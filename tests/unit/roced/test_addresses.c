@@ -48,7 +48,7 @@ static struct roced *daemon_with(const char *devices)
 	roced->n_ports = 1;
 	roced->ports[0].config = &roced->config.ports[0];
 	memcpy(roced->ports[0].mac, mac, sizeof(mac));
-	assert_int_equal(devices_init(roced), 0);
+	devices_init(roced, NULL);
 	return roced;
 }
 
