@@ -152,12 +152,8 @@ static void env_map_forget(void *arg, void *base)
 static struct tp_shaper *env_channel(void *arg, uint32_t worker, const void *link, const struct tp_av *av)
 {
 	const struct roced *roced = arg;
-	const struct link *l = link;
 
-	/* what goes to ourselves goes by no port */
-	if (l == NULL || l->entry == NULL)
-		return NULL;
-	return shape_gate(roced->workers[worker], l->port, av->tos, av->net.has_vlan, av->net.vlan_tci);
+	return shape_channel(roced->workers[worker], link, av);
 }
 
 static uint64_t env_now_ns(void *arg)

@@ -37,14 +37,14 @@ static uint32_t queue_packets(const struct worker *worker, const struct shape *s
 	return rte_align32prevpow2(RTE_MIN(RTE_MAX(n, MIN_PACKETS), MAX_PACKETS));
 }
 
-static int init_one(struct worker *worker, struct shape *shape, const struct port *port)
+static int init_one(struct worker *worker, const struct config *config, struct shape *shape, const struct port *port)
 {
-	const struct config *config = &worker->roced->config;
-	uint32_t mbps = port->config->rate_mbps != 0 ? port->config->rate_mbps : port->speed_mbps;
+	const struct config_port *config_port = &config->ports[port->index];
+	uint32_t mbps = config_port->rate_mbps != 0 ? config_port->rate_mbps : port->speed_mbps;
 
-	if (!channels_init(config, port->config, worker->roced->n_workers, &shape->config))
+	if (!channels_init(config, config_port, worker->roced->n_workers, &shape->config))
 		return 0;
-	shape->pfc = port->pfc.hardware ? 0 : (uint8_t)port->config->pfc;
+	shape->pfc = port->pfc.hardware ? 0 : (uint8_t)config_port->pfc;
 	shape->rate_bps = (mbps != 0 ? mbps : DEFAULT_MBPS) * MBPS;
 	shape->storm_config.detect_ns = config->pfc.detect_ms * MS_NS;
 	shape->storm_config.restore_ns = config->pfc.restore_ms * MS_NS;
@@ -63,28 +63,56 @@ static int init_one(struct worker *worker, struct shape *shape, const struct por
 	return 0;
 }
 
-int shape_init(struct worker *worker)
+int shapes_new(struct worker *worker, const struct config *config, struct shape **shapes)
 {
 	struct roced *roced = worker->roced;
 
-	worker->shapes = calloc(roced->n_ports, sizeof(worker->shapes[0]));
-	if (worker->shapes == NULL)
+	*shapes = calloc(roced->n_ports, sizeof(**shapes));
+	if (*shapes == NULL)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
-		int rc = init_one(worker, &worker->shapes[p], &roced->ports[p]);
+		int rc = init_one(worker, config, &(*shapes)[p], &roced->ports[p]);
 
 		if (rc != 0)
 			return rc;
-		worker->shaped |= worker->shapes[p].egress != NULL;
 	}
 	return 0;
 }
 
+void shapes_free(struct worker *worker, struct shape *shapes)
+{
+	for (uint32_t p = 0; shapes != NULL && p < worker->roced->n_ports; p++) {
+		qos_egress_destroy(shapes[p].egress);
+		/* One that queue pairs have goes with the transport. */
+		for (uint32_t c = 0; c < QOS_MAX_CLASSES; c++) {
+			if (shapes[p].gate[c] != NULL)
+				(void)tp_shaper_destroy(worker->tp, shapes[p].gate[c]);
+		}
+	}
+	free(shapes);
+}
+
+void shapes_use(struct worker *worker, struct shape *shapes)
+{
+	worker->shapes = shapes;
+	worker->shaped = false;
+	for (uint32_t p = 0; p < worker->roced->n_ports; p++)
+		worker->shaped |= shapes[p].egress != NULL;
+}
+
+int shape_init(struct worker *worker)
+{
+	struct shape *shapes;
+	int rc = shapes_new(worker, &worker->roced->config, &shapes);
+
+	if (shapes != NULL)
+		shapes_use(worker, shapes);
+	return rc;
+}
+
 void shape_fini(struct worker *worker)
 {
-	for (uint32_t p = 0; worker->shapes != NULL && p < worker->roced->n_ports; p++)
-		qos_egress_destroy(worker->shapes[p].egress);
-	free(worker->shapes);
+	shapes_free(worker, worker->shapes);
 	worker->shapes = NULL;
 }
 
@@ -94,6 +122,14 @@ struct tp_shaper *shape_gate(const struct worker *worker, const struct port *por
 	const struct shape *shape = &worker->shapes[port->index];
 
 	return shape->egress != NULL ? shape->gate[qos_class_of(&shape->config, tos, has_vlan, vlan_tci)] : NULL;
+}
+
+struct tp_shaper *shape_channel(const struct worker *worker, const struct link *link, const struct tp_av *av)
+{
+	/* what goes to ourselves goes by no port */
+	if (link == NULL || link->entry == NULL)
+		return NULL;
+	return shape_gate(worker, link->port, av->tos, av->net.has_vlan, av->net.vlan_tci);
 }
 
 /* Queue pairs of a channel whose queue is long wait, so that nothing of theirs is lost here. */
@@ -169,7 +205,7 @@ uint8_t shape_priority(const struct shape *shape, const struct rte_mbuf *m)
 
 /* ---- pauses ---- */
 
-static void apply_pauses(struct shape *shape)
+void shape_apply_pauses(struct shape *shape)
 {
 	qos_egress_pause(shape->egress, (uint8_t)((shape->pause.paused & ~shape->storm.storming) | shape->held));
 }
@@ -179,7 +215,7 @@ void shape_hold(struct shape *shape, uint8_t priority, bool hold)
 	uint8_t bit = (uint8_t)(1u << priority);
 
 	shape->held = (uint8_t)(hold ? shape->held | bit : shape->held & ~bit);
-	apply_pauses(shape);
+	shape_apply_pauses(shape);
 }
 
 void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m)
@@ -193,7 +229,7 @@ void shape_pause(struct worker *worker, struct shape *shape, struct rte_mbuf *m)
 		return;
 	}
 	if (qos_pause_take(&shape->pause, &pause, shape->pfc, shape->rate_bps, worker->now_ns))
-		apply_pauses(shape);
+		shape_apply_pauses(shape);
 }
 
 static void watch(struct worker *worker, struct shape *shape)
@@ -201,7 +237,7 @@ static void watch(struct worker *worker, struct shape *shape)
 	uint8_t changed;
 
 	if (qos_pause_expire(&shape->pause, worker->now_ns))
-		apply_pauses(shape);
+		shape_apply_pauses(shape);
 	if (worker->now_ns - shape->look_ns < shape->storm_config.detect_ns / LOOKS)
 		return;
 	shape->look_ns = worker->now_ns;
@@ -215,7 +251,7 @@ static void watch(struct worker *worker, struct shape *shape)
 		qos_egress_flush(shape->egress, changed & shape->storm.storming);
 		worker->counters.drops[BASE_DROP_PFC_STORM] += queued - qos_egress_queued(shape->egress);
 	}
-	apply_pauses(shape);
+	shape_apply_pauses(shape);
 }
 
 uint32_t shape_get(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t max)

@@ -32,6 +32,13 @@ int shape_init(struct worker *worker);
 /* Before the transport goes. */
 void shape_fini(struct worker *worker);
 
+/* For a reload: those that a configuration says, in the worker's thread; they are to be freed even if this fails. 0 or -ENOMEM. */
+int shapes_new(struct worker *worker, const struct config *config, struct shape **shapes);
+/* What is queued goes, too. In the worker's thread; NULL is fine. */
+void shapes_free(struct worker *worker, struct shape *shapes);
+/* The worker sends by these from now on; those before are the caller's. */
+void shapes_use(struct worker *worker, struct shape *shapes);
+
 /* Queues frames of a port; drops and counts what has no room. */
 void shape_put(struct worker *worker, struct shape *shape, struct rte_mbuf **pkts, uint32_t n);
 /* What may be sent now; how many frames. */
@@ -48,6 +55,8 @@ void shape_drop(struct worker *worker, struct shape *shape);
 void shape_flush(struct worker *worker, struct shape *shape, uint8_t priority);
 /* Its lane takes no more, takes some again. */
 void shape_hold(struct shape *shape, uint8_t priority, bool hold);
+/* Has its queues know which of them are paused or held. */
+void shape_apply_pauses(struct shape *shape);
 /* Priority of a whole frame. */
 uint8_t shape_priority(const struct shape *shape, const struct rte_mbuf *m);
 /* A PAUSE or PFC frame came by the port. */
@@ -57,5 +66,7 @@ uint64_t shape_next_ns(const struct worker *worker);
 /* The gate for packets with that traffic class octet; NULL: none. */
 struct tp_shaper *shape_gate(const struct worker *worker, const struct port *port, uint8_t tos, bool has_vlan,
 	uint16_t vlan_tci);
+/* The same for packets by an address vector. */
+struct tp_shaper *shape_channel(const struct worker *worker, const struct link *link, const struct tp_av *av);
 
 #endif

@@ -239,6 +239,34 @@ void qos_egress_flush(struct qos_egress *e, uint8_t priorities)
 	}
 }
 
+/* ---- another one in its place ---- */
+
+struct rte_mbuf *qos_egress_pull(struct qos_egress *e, uint8_t class)
+{
+	struct queue *q = &e->queues[class];
+	struct rte_mbuf *m;
+
+	if (q->count == 0)
+		return NULL;
+	m = q->ring[q->head++ & e->mask];
+	q->count--;
+	q->stats.queued_bytes -= m->pkt_len;
+	e->queued--;
+	return m;
+}
+
+void qos_egress_count_on(struct qos_egress *e, uint8_t class, const struct qos_egress *from, uint8_t was)
+{
+	struct qos_class_stats *to = &e->queues[class].stats;
+	const struct qos_class_stats *before = &from->queues[was].stats;
+
+	to->sent_packets += before->sent_packets;
+	to->sent_bytes += before->sent_bytes;
+	to->marked += before->marked;
+	to->dropped += before->dropped;
+	to->delayed += before->delayed;
+}
+
 /* ---- looking at it ---- */
 
 uint32_t qos_egress_queued(const struct qos_egress *e)

@@ -56,6 +56,12 @@ void qos_egress_pause(struct qos_egress *e, uint8_t priorities);
 /* Drops what classes of these priorities have queued. */
 void qos_egress_flush(struct qos_egress *e, uint8_t priorities);
 
+/* For one that takes the place of another: takes the oldest packet of a class, whatever rates and pauses say; NULL: it has none.
+ * It counts as neither sent nor dropped. */
+struct rte_mbuf *qos_egress_pull(struct qos_egress *e, uint8_t class);
+/* What has been counted of a class of the other one; queues are not. */
+void qos_egress_count_on(struct qos_egress *e, uint8_t class, const struct qos_egress *from, uint8_t was);
+
 /* Packets in all queues. */
 uint32_t qos_egress_queued(const struct qos_egress *e);
 /* Priorities that have packets queued, by bits. */
