@@ -19,6 +19,7 @@ static const struct command {
 	{"rekey", NULL, "PEER...|all", "have protected peers change their keys now", rocectl_rekey},
 	{"alarms", NULL, "[--json]", "print what somebody should look at", rocectl_alarms},
 	{"gateway", NULL, "[--watch] [ADDRESS...]", "print what a gateway counted, and its paths to far gateways", rocectl_gateway},
+	{"capture", NULL, "[OPTIONS] FILE", "write packets of the daemon to a file", rocectl_capture},
 	{"doctor", NULL, "[--json] [-c FILE] [ADDRESS...]", "look for what is wrong, and say what to do", rocectl_doctor},
 	{"ports", NULL, "[--all]", "print ports: links, packets, what was lost", rocectl_ports},
 	{"pfc", NULL, "[--all]", "print pauses by port and priority", rocectl_pfc},

@@ -19,6 +19,7 @@ int rocectl_sas(int argc, char **argv);
 int rocectl_rekey(int argc, char **argv);
 int rocectl_alarms(int argc, char **argv);
 int rocectl_gateway(int argc, char **argv);
+int rocectl_capture(int argc, char **argv);
 int rocectl_doctor(int argc, char **argv);
 int rocectl_reload(int argc, char **argv);
 int rocectl_xdp(int argc, char **argv);

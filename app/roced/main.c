@@ -14,6 +14,7 @@
 
 #include <rte_eal.h>
 
+#include "capture.h"
 #include "claim.h"
 #include "clock.h"
 #include "fault.h"
@@ -297,6 +298,7 @@ static void stop(struct roced *roced)
 	link_cancel_all(roced);
 	for (uint32_t w = 0; w < roced->n_workers; w++)
 		worker_stop(roced->workers[w]);
+	capture_fini(roced);
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
 		if (roced->ports[p].started)
 			(void)rte_eth_dev_stop(roced->ports[p].id);

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "clock.h"
 #include "gateway.h"
 #include "group.h"
@@ -146,6 +147,8 @@ static bool serve_events(struct roced *roced, const struct epoll_event *events, 
 			metrics_serve(roced);
 		} else if (events[i].data.fd == telemetry_fd()) {
 			telemetry_serve(roced);
+		} else if (capture_is_pipe(roced, events[i].data.fd)) {
+			capture_reader_gone(roced);
 		} else if (!punt_handle_copies(roced, events[i].data.fd)) {
 			vd_dispatch(roced->vd);
 		}
@@ -174,7 +177,7 @@ static int add_copies(const struct roced *roced)
 void main_loop_run(struct roced *roced)
 {
 	struct epoll_event events[MAX_EVENTS];
-	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS, protect_ns = UINT64_MAX;
+	uint64_t now_ns = clock_now_ns(), link_ns = now_ns + LINK_POLL_NS, due_ns = link_ns;
 	bool end = false;
 
 	if (add_fd(roced, vd_fd(roced->vd)) != 0 || add_fd(roced, stall_watch_fd(roced)) != 0 ||
@@ -185,7 +188,7 @@ void main_loop_run(struct roced *roced)
 		return;
 	}
 	while (!end) {
-		int n = epoll_wait(roced->epoll_fd, events, MAX_EVENTS, timeout_ms(roced, now_ns, RTE_MIN(link_ns, protect_ns)));
+		int n = epoll_wait(roced->epoll_fd, events, MAX_EVENTS, timeout_ms(roced, now_ns, due_ns));
 
 		if (n > 0)
 			end = serve_events(roced, events, n);
@@ -193,7 +196,7 @@ void main_loop_run(struct roced *roced)
 		for (uint32_t p = 0; p < roced->n_ports; p++)
 			path_neigh_advance(roced->ports[p].neigh, now_ns);
 		vd_advance(roced->vd);
-		protect_ns = protect_tick(roced, now_ns);
+		due_ns = RTE_MIN(protect_tick(roced, now_ns), capture_tick(roced, now_ns));
 		if (now_ns >= link_ns) {
 			poll_links(roced);
 			tell_unagreed(roced);
@@ -203,6 +206,7 @@ void main_loop_run(struct roced *roced)
 			metrics_tick(roced, now_ns);
 			link_ns = now_ns + LINK_POLL_NS;
 		}
+		due_ns = RTE_MIN(due_ns, link_ns);
 	}
 	epoll_ctl(roced->epoll_fd, EPOLL_CTL_DEL, vd_fd(roced->vd), NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source: takes frames from the worker's receive queues. */
+#include "capture.h"
 #include "nodes.h"
 #include "rx_watch.h"
 
@@ -19,6 +20,8 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 			k = rte_eth_rx_burst(rxq->port_id, rxq->queue, (struct rte_mbuf **)&objs[n], WORKER_BURST);
 		if (worker->watches != NULL)
 			rx_watch_burst(worker, rxq, k);
+		if (unlikely(worker->capture != NULL))
+			capture_take(worker, CAPTURE_CAME, rxq->queue, (struct rte_mbuf **)&objs[n], k);
 		n = (uint16_t)(n + k);
 	}
 	if (n == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends frames on the worker's own transmit queue of their port. */
+#include "capture.h"
 #include "nodes.h"
 
 static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
@@ -9,6 +10,8 @@ static uint16_t process(struct rte_graph *graph, struct rte_node *node, void **o
 	uint16_t run = 0;
 
 	(void)graph;
+	if (unlikely(worker->capture != NULL))
+		capture_take(worker, CAPTURE_GOES, worker->index, pkts, n);
 	for (uint16_t i = 1; i <= n; i++) {
 		if (i < n && pkts[i]->port == pkts[run]->port)
 			continue;

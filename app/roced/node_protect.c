@@ -2,6 +2,7 @@
 /* RoCE frames for peers with which there are keys are protected; those that must be and cannot are dropped. */
 #include <string.h>
 
+#include "capture.h"
 #include "gateway.h"
 #include "nodes.h"
 #include "wire_addr.h"
@@ -58,8 +59,11 @@ static uint32_t protect(struct worker *worker, struct rte_mbuf **pkts, uint32_t 
 	enum base_drop reasons[CRYPT_BURST], no_sa[CRYPT_BURST];
 	uint32_t n_out = 0;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		sas[i] = sa_of(worker, pkts[i], &no_sa[i]);
+		if (unlikely(worker->capture != NULL) && sas[i] != NULL)
+			capture_take(worker, CAPTURE_CLOSING, worker->index, &pkts[i], 1);
+	}
 	(void)crypt_protect(&worker->crypt->crypt, pkts, sas, n, reasons);
 	for (uint32_t i = 0; i < n; i++) {
 		if (no_sa[i] != BASE_DROP_NONE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Protected frames become what the peer protected, and are classified as such; others are dropped and told apart. */
+#include "capture.h"
 #include "nodes.h"
 #include "worker_crypt.h"
 
@@ -40,6 +41,8 @@ static void unprotect(struct rte_graph *graph, struct rte_node *node, struct wor
 			rte_pktmbuf_free(pkts[i]);
 		}
 	}
+	if (unlikely(worker->capture != NULL))
+		capture_take(worker, CAPTURE_OPENED, worker->index, out, n_out);
 	if (n_out != 0)
 		rte_node_enqueue(graph, node, EDGE_CLASSIFY, (void **)out, (uint16_t)n_out);
 }

@@ -26,6 +26,7 @@ struct gateway;
 struct reach_trials;
 struct metrics;
 struct tuning;
+struct capture_state;
 
 struct pending;
 LIST_HEAD(pending_list, pending);
@@ -58,6 +59,7 @@ struct roced {
 	struct stall_watch *stalls;
 	struct protect *protect;           /* protect.h; NULL: nobody is to be protected */
 	struct gateway *gateway;           /* gateway.h; NULL: there is none */
+	struct capture_state *capture;     /* capture.h; NULL: there was none */
 	struct reach_trials *reach;        /* reach.h; NULL: nobody has asked yet */
 	uint64_t seed;
 	uint64_t started_ns;

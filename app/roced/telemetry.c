@@ -121,7 +121,8 @@ int telemetry_start(struct roced *roced)
 {
 	static int (*const starts[])(void) = {
 		telemetry_paths_start, telemetry_counters_start, telemetry_ports_start, telemetry_protect_start, telemetry_xdp_start,
-		telemetry_gateway_start, telemetry_reach_start, telemetry_tables_start, telemetry_reload_start};
+		telemetry_gateway_start, telemetry_reach_start, telemetry_tables_start, telemetry_reload_start,
+		telemetry_capture_start};
 	int rc = 0;
 
 	if (!roced->config.control.telemetry)

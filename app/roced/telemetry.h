@@ -49,5 +49,6 @@ int telemetry_gateway_start(void);
 int telemetry_reach_start(void);
 int telemetry_tables_start(void);
 int telemetry_reload_start(void);
+int telemetry_capture_start(void);
 
 #endif

@@ -62,6 +62,7 @@ struct worker_counters {
 
 struct worker_crypt;
 struct gateway_worker;
+struct capture_worker;
 
 struct worker {
 	struct vd_worker *vd;      /* first: lib/verbs expects it there */
@@ -80,6 +81,7 @@ struct worker {
 	bool shaped;               /* some port has channels */
 	struct worker_crypt *crypt; /* worker_crypt.h; NULL: nobody is to be protected */
 	struct gateway_worker *gateway; /* gateway.h; NULL: there is none */
+	struct capture_worker *capture; /* capture.h; NULL: no packets are captured */
 	struct rx_watch *watches;  /* by port index: rx_watch.h; NULL: none asks for pauses */
 	uint32_t backlog;          /* frames in lanes 0 of all ports; queue pairs wait for them */
 	uint32_t lane_backlog;     /* in the other lanes; channels wait for theirs */

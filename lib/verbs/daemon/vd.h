@@ -305,6 +305,15 @@ struct vd_client_told {
 /* The same of those. Main thread. */
 uint32_t vd_tell_clients(const struct vd *vd, uint32_t from, struct vd_client_told *told, uint32_t most, uint32_t *all);
 
+/* Whom a connected queue pair talks to: the peer's number, and its addresses by each of the device's ports. */
+struct vd_qp_peer {
+	uint32_t qpn, n_addrs;
+	struct wire_addr addrs[TP_MAX_PLANES];
+};
+
+/* Of the queue pair of that number; n_addrs 0: it is not connected. -ENOENT: there is no such queue pair. */
+int vd_find_peer(struct vd *vd, uint32_t qpn, struct vd_qp_peer *peer);
+
 /* An access to a client's memory that a thread is in. Such an access may wait for as long as the file system wants
  * that the memory is mapped from, so somebody has to watch. */
 struct vd_access {

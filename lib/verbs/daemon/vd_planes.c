@@ -78,3 +78,44 @@ void vd_planes_release(struct vd *vd, void **links)
 		links[p] = NULL;
 	}
 }
+
+static const struct vd_qp *find_qp(struct vd *vd, uint32_t qpn)
+{
+	struct vd_session *session;
+	struct vd_qp *qp;
+
+	TAILQ_FOREACH(session, &vd->sessions, link)
+	{
+		if (session->kind != VD_KIND_VERBS)
+			continue;
+		for (uint32_t i = 0; (qp = vd_table_next(&session->qps, &i)) != NULL;) {
+			if (qp->qpn == qpn)
+				return qp;
+		}
+	}
+	return NULL;
+}
+
+int vd_find_peer(struct vd *vd, uint32_t qpn, struct vd_qp_peer *peer)
+{
+	static const struct wire_addr none;
+	const struct vd_qp *qp = find_qp(vd, qpn);
+	const struct vd_device *device;
+	struct wire_l2l3 net;
+
+	memset(peer, 0, sizeof(*peer));
+	if (qp == NULL)
+		return -ENOENT;
+	peer->qpn = qp->dest_qpn;
+	memcpy(peer->addrs[0].b, qp->av.dgid, sizeof(peer->addrs[0].b));
+	if (vd_addr_equal(&peer->addrs[0], &none))
+		return 0;
+	peer->n_addrs = 1;
+	device = &vd->devices[qp->session->device];
+	for (uint32_t p = 0; p < device->n_planes; p++) {
+		if (qp->av.sgid_index < device->n_gids &&
+			addrs_on(&device->planes[p], &device->gids[qp->av.sgid_index], &peer->addrs[0], &net))
+			peer->addrs[peer->n_addrs++] = net.dst;
+	}
+	return 0;
+}
