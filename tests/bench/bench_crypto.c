@@ -170,9 +170,13 @@ struct imb {
 	bool wide;
 } __attribute__((aligned(64)));
 
-static bool imb_is_narrow(const struct sealer *s)
+/* Its code for a CPU of that kind, whatever this one has beyond it. */
+static void imb_init(const struct sealer *s, IMB_MGR *mgr)
 {
-	return strcmp(s->name, "ipsec-mb-avx2") == 0;
+	if (strcmp(s->name, "ipsec-mb-avx2") == 0)
+		init_mb_mgr_avx2(mgr);
+	else
+		init_mb_mgr_avx512(mgr);
 }
 
 static bool imb_start(struct sealer *s, enum crypt_suite suite)
@@ -180,15 +184,14 @@ static bool imb_start(struct sealer *s, enum crypt_suite suite)
 	IMB_MGR *mgr = suite != CRYPT_SM4_GCM ? alloc_mb_mgr(0) : NULL;
 	struct imb *imb = aligned_alloc(64, sizeof(*imb));
 
-	if (mgr == NULL || imb == NULL) {
+	if (mgr != NULL)
+		imb_init(s, mgr);
+	if (mgr == NULL || imb == NULL || imb_get_errno(mgr) != 0) {
 		free(imb);
+		if (mgr != NULL)
+			free_mb_mgr(mgr);
 		return false;
 	}
-	/* What it does on CPUs without AVX-512. */
-	if (imb_is_narrow(s))
-		init_mb_mgr_avx2(mgr);
-	else
-		init_mb_mgr_auto(mgr, NULL);
 	imb->wide = suite == CRYPT_AES_256_GCM;
 	if (imb->wide)
 		IMB_AES256_GCM_PRE(mgr, raw, &imb->key);
@@ -228,7 +231,7 @@ static struct sealer sealers[] = {
 	{"openssl", openssl_start, openssl_seal, openssl_stop, NULL, NULL},
 #ifdef HAVE_IPSEC_MB
 	{"ipsec-mb-avx2", imb_start, imb_seal, imb_stop, NULL, NULL},
-	{"ipsec-mb", imb_start, imb_seal, imb_stop, NULL, NULL},
+	{"ipsec-mb-avx512", imb_start, imb_seal, imb_stop, NULL, NULL},
 #endif
 };
 

@@ -5,9 +5,10 @@
 #define SIMD_BITS 512
 #include "simd_vec.h"
 
+/* DPDK asks the CPU; whether the system keeps its wide registers when threads change is the compiler's to ask (XGETBV). */
 static int runs(void)
 {
-	return rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX512F) == 1 &&
+	return __builtin_cpu_supports("avx512f") && rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX512F) == 1 &&
 		rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX512BW) == 1 &&
 		rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX512VL) == 1 &&
 		rte_cpu_get_flag_enabled(RTE_CPUFLAG_GFNI) == 1 &&
