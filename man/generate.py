@@ -77,8 +77,9 @@ def block(text):
 
 def commands(program):
     for line in listed(program):
-        name = line.split()[0]
-        usage, *blocks = said(program, name, "--help").rstrip("\n").split("\n\n")
+        # a noun, and a verb if it has some
+        name = re.match(r"[a-z][a-z-]*( [a-z][a-z-]*(?= |$))?", line.strip()).group(0)
+        usage, *blocks = said(program, *name.split(), "--help").rstrip("\n").split("\n\n")
         yield f".Ss {name}"
         yield ".Bd -literal"
         yield from (plain(part) for part in usage.removeprefix("usage: ").splitlines())

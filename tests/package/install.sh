@@ -4,7 +4,7 @@
 # programs say, examples that are right, completion.
 #
 # usage: tests/package/install.sh      (ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
-# shellcheck source-path=SCRIPTDIR disable=SC2317
+# shellcheck source-path=SCRIPTDIR disable=SC2317,SC2086
 . "$(dirname "$0")/../lib/common.sh"
 
 dest=$tmp_dir/dest
@@ -149,17 +149,20 @@ says_all() {
 	done
 	return $rc
 }
-commands() { "$root/bin/rocectl" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p'; }
+# nouns, with verbs if they have some
+commands() { "$root/bin/rocectl" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z][a-z-]*( [a-z][a-z-]*)?)(| .*)$/\1/p'; }
 says_commands() {
 	local c rc=0
 	shown "$(page_of rocectl)" >"$tmp_dir/page"
-	[ "$(commands | wc -l)" -ge 7 ] || return 1
-	for c in $(commands); do
+	commands >"$tmp_dir/commands"
+	[ "$(wc -l <"$tmp_dir/commands")" -ge 7 ] || return 1
+	while read -r c; do
 		grep -qx "   $c" "$tmp_dir/page" || { echo "rocectl(1) does not have $c"; rc=1; }
-		"$root/bin/rocectl" "$c" --help | options_in | while read -r o; do
+		# shellcheck disable=SC2086
+		"$root/bin/rocectl" $c --help </dev/null | options_in | while read -r o; do
 			sed -n "/^   $c\$/,/^   [a-z]/p" "$tmp_dir/page" | grep -qwF -- "$o" || echo "rocectl(1), $c: does not have $o"
 		done | tee /dev/stderr | grep -q . && rc=1
-	done
+	done <"$tmp_dir/commands"
 	return $rc
 }
 says_keys() { # PAGE PROGRAM OPTION: each key is the head of an entry
@@ -192,7 +195,7 @@ completed() {
 }
 is() { echo "offered: $1"; [ "$1" = "$2" ]; }
 ctl=$root/bin/rocectl
-offers_commands() { is "$(completed "$ctl" "")" "$({ echo --help; commands; } | sort | paste -sd' ')"; }
+offers_commands() { is "$(completed "$ctl" "")" "$({ echo --help; commands | cut -d' ' -f1; } | sort -u | paste -sd' ')"; }
 offers_one() { is "$(completed "$ctl" al)" alarms && is "$(completed "$ctl" nothing)" ""; }
 offers_options() {
 	is "$(completed "$ctl" paths --)" "--help --json --socket --watch" && is "$(completed "$ctl" paths --w)" "--watch" &&
@@ -202,6 +205,21 @@ offers_files() {
 	cd "$tmp_dir" && touch a-capture.pcap a-capture.txt || return 1
 	is "$(completed "$ctl" decode a-cap)" "a-capture.pcap a-capture.txt" && is "$(completed "$ctl" paths --socket a-capture.p)" "a-capture.pcap" &&
 		is "$(completed "$ctl" alarms a-cap)" ""
+}
+# As the program may have one day: a noun with verbs.
+offers_verbs() {
+	cat >"$tmp_dir/verbs" <<-'END'
+		#!/bin/sh
+		case "$*" in
+		--help) printf 'usage: ...\n\nCommands:\n  path down [--hard] NAME  cut\n  path up NAME             mend\n  read FILE...             more\n\n' ;;
+		"path down --help") printf 'usage: verbs path down [--hard] NAME\n\n  --hard  at once\n' ;;
+		"read --help") printf 'usage: verbs read FILE...\n' ;;
+		esac
+	END
+	chmod 755 "$tmp_dir/verbs"
+	is "$(completed "$tmp_dir/verbs" "")" "--help path read" && is "$(completed "$tmp_dir/verbs" path "")" "down up" &&
+		is "$(completed "$tmp_dir/verbs" path down --)" "--hard" && is "$(completed "$tmp_dir/verbs" path up x)" "" &&
+		is "$(cd "$tmp_dir" && completed "$tmp_dir/verbs" read verb)" "verbs"
 }
 offers_of_roced() {
 	local completes=roced
@@ -213,5 +231,6 @@ check "completion: commands" offers_commands
 check "completion: of what is begun" offers_one
 check "completion: options of a command" offers_options
 check "completion: files where files are wanted" offers_files
+check "completion: verbs of a noun" offers_verbs
 check "completion: roced" offers_of_roced
 finish
