@@ -26,7 +26,7 @@
 
 #define BATCH      256u
 #define MAX_SAMPLES 8192u
-#define WAIT_MS    20u     /* the other one may not be there yet */
+#define WAIT_MS    100u    /* the other one may not be there yet, or others have its CPU */
 #define LOOK_US    20000u  /* for ports that have been started */
 
 /* What is measured now. bench_gateway.py writes it, and has the same numbers. */
