@@ -48,8 +48,9 @@ static struct rte_mbuf *begin(struct tp_qp *qp, const struct wire_pkt *from, uin
 }
 
 /* The headers are there: what comes behind them, and away with it. */
-static void finish(struct tp *tp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload)
+static void finish(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload)
 {
+	struct tp *tp = qp->tp;
 	const struct wire_pkt *pkt = TP_PKT(m);
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	uint32_t crc = wire_icrc_copy(frame + pkt->l3_off, (size_t)(pkt->payload_off - pkt->l3_off), payload,
@@ -83,7 +84,7 @@ void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m
 {
 	set_bytes(TP_PKT(m), bytes);
 	wire_write(rte_pktmbuf_mtod(m, uint8_t *), &av->net, TP_PKT(m));
-	finish(qp->tp, av, m, payload);
+	finish(qp, av, m, payload);
 }
 
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
@@ -118,5 +119,5 @@ void tp_pkt_send(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, u
 		pkt->tos |= ECN_ECT0;
 	set_bytes(pkt, bytes);
 	wire_template_write(&qp->template, rte_pktmbuf_mtod(m, uint8_t *), pkt);
-	finish(qp->tp, &qp->attr.av, m, payload);
+	finish(qp, &qp->attr.av, m, payload);
 }
