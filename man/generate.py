@@ -37,17 +37,27 @@ def running(text):
         yield "".join(f"\\fB{plain(p)}\\fP" if i % 2 else plain(p) for i, p in enumerate(pieces))
 
 
+def table(text):
+    """The rows of a table in markdown, by the names of its columns."""
+    names, _, *rows = (re.split(r"\s*\|\s*", line)[1:-1] for line in text.splitlines())
+    return (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def facts(row):
+    """What is known of a key besides what it is for; columns of some programs only go last."""
+    yield row.pop("type")
+    yield f"{row.pop('range')} {row.pop('unit')}".strip()
+    default = row.pop("default")
+    yield default if default in ("", "required") else f"default {default}"
+    yield from (f"{name}: {value}" for name, value in row.items() if value)
+
+
 def keys(program, options):
-    rows = [re.split(r"\s*\|\s*", line)[1:-1] for line in said(program, *options, "--markdown").splitlines()[2:]]
     yield ".Bl -tag -width 4n"
-    for key, kind, span, default, unit, what in rows:
-        facts = [part for part in (kind, f"{span} {unit}".strip()) if part]
-        if default == "required":
-            facts.append("required")
-        elif default:
-            facts.append(f"default {default}")
-        yield f".It Ic {word(key.strip('`'))}"
-        yield plain("; ".join(facts)) + "."
+    for row in table(said(program, *options, "--markdown")):
+        yield f".It Ic {word(row.pop('key').strip('`'))}"
+        what = row.pop("what")
+        yield plain("; ".join(filter(None, facts(row)))) + "."
         if what:
             yield ".br"
             yield from running(what[0].upper() + what[1:] + ".")
