@@ -12,6 +12,7 @@
 
 #define TURN_PKTS       TP_BURST_PKTS  /* a queue pair sends at most this much before the next one may */
 #define PREFETCH_AHEAD  4
+#define TURNS_AHEAD     2
 #define PKEY_BASE_MASK  0x7fff
 #define IP4_MAPPED_OFF  12
 
@@ -266,20 +267,32 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 		rx_request(qp, m);
 }
 
+/* Packets have been parsed, so they are in the cache; their queue pairs need not be. */
+static void prefetch_qp(const struct tp *tp, const struct wire_pkt *pkt, uint32_t *last_qpn)
+{
+	const struct tp_qp *qp;
+
+	if (pkt->dqpn == *last_qpn)
+		return;
+	*last_qpn = pkt->dqpn;
+	qp = tp_qp_find(tp, pkt->dqpn);
+	if (qp == NULL)
+		return;
+	if (wire_op_is(wire_opinfo(pkt->opcode), WIRE_OP_RESPONSE))
+		tp_prefetch_requester(qp);
+	else
+		tp_prefetch_responder(qp);
+}
+
 void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
 {
+	uint32_t last_qpn = UINT32_MAX, ahead = 0;
 	struct tp_qp *qp;
 
 	tp->now_ns = now_ns;
-	for (uint32_t i = 0; i < n && i < PREFETCH_AHEAD; i++) {
-		rte_prefetch0(TP_PKT(pkts[i]));
-		rte_prefetch0(rte_pktmbuf_mtod(pkts[i], void *));
-	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (i + PREFETCH_AHEAD < n) {
-			rte_prefetch0(TP_PKT(pkts[i + PREFETCH_AHEAD]));
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
-		}
+		for (; ahead < n && ahead <= i + PREFETCH_AHEAD; ahead++)
+			prefetch_qp(tp, TP_PKT(pkts[ahead]), &last_qpn);
 		rx_one(tp, pkts[i]);
 	}
 	/* What is acknowledged must be in memory. */
@@ -319,17 +332,28 @@ static uint32_t take_turn(struct tp_qp *qp, uint32_t budget, bool *more)
 	return n;
 }
 
+/* The next one. */
+static const struct tp_qp *prefetch_turn(const struct tp_qp *qp)
+{
+	tp_prefetch_requester(qp);
+	return TAILQ_NEXT(qp, active_link);
+}
+
 /* One turn for each queue pair that is active now, while the budget lasts. */
 static uint32_t tx_round(struct tp *tp, uint32_t budget)
 {
 	const struct tp_qp *last = TAILQ_LAST(&tp->active, tp_qp_list);
-	const struct tp_qp *turn = NULL;
+	const struct tp_qp *turn = NULL, *ahead = TAILQ_FIRST(&tp->active);
 	uint32_t sent = 0;
 
+	for (uint32_t i = 0; i < TURNS_AHEAD && ahead != NULL; i++)
+		ahead = prefetch_turn(ahead);
 	while (sent < budget && turn != last) {
 		struct tp_qp *qp = TAILQ_FIRST(&tp->active);
 		bool more = false;
 
+		if (ahead != NULL)
+			ahead = prefetch_turn(ahead);
 		turn = qp;
 		TAILQ_REMOVE(&tp->active, qp, active_link);
 		qp->active = false;

@@ -8,8 +8,11 @@
 #ifndef TP_INTERNAL_H
 #define TP_INTERNAL_H
 
+#include <stdalign.h>
 #include <string.h>
 #include <sys/queue.h>
+
+#include <rte_prefetch.h>
 
 #include "base_psn.h"
 #include "cc.h"
@@ -28,6 +31,10 @@
 #define TP_DEFAULT_HELD   1024
 #define TP_DEFAULT_PKEY   0xffff
 #define TP_KEY_GEN_BITS   8
+#define TP_OWN_SLOTS      4u     /* a power of two */
+#define TP_SLOT_UNIT      64u    /* sizes of slots are multiples of it */
+#define TP_SLOT_SIZES     5u
+#define TP_RING_SIZES     6u     /* 8 to 256 slots */
 #define TP_SERVICE_SHIFT  5      /* of the transport service in an opcode */
 #define TP_CNP_PEERS      256    /* a power of two */
 #define TP_SCRATCH_BYTES  (TP_BURST_PKTS * TP_MAX_MTU)
@@ -95,10 +102,20 @@ struct tp_swr {
 	bool done;               /* local work: is not done again when what is around it is sent again */
 };
 
+/* Rings of one size that are lent: tp_slots.h. */
+struct tp_slots_pool {
+	struct tp_slots *free;
+	uint32_t n;
+	uint32_t n_qps;          /* that may want one */
+};
+
 struct tp_req {
-	uint8_t *slots;          /* ring of WQE copies */
+	uint8_t *slots;          /* ring of WQE copies: its own, or one that is lent to it (tp_slots.h) */
 	struct tp_swr *swr;
 	uint32_t slot_bytes, mask;
+	uint32_t room;           /* work requests that it may have: no more than the queue is deep */
+	struct tp_slots *lent;
+	bool shares;             /* may borrow */
 	uint32_t head, snd, tail;/* oldest not retired, one being sent, one past the last fetched */
 	uint32_t una;            /* oldest unacknowledged PSN */
 	uint32_t snd_psn;        /* next PSN to send; goes back on retransmission */
@@ -169,6 +186,7 @@ struct tp_resp {
 	uint32_t pd;             /* of the R_Keys in requests */
 	struct tp_srq *srq;      /* receive work requests come from there; XRC: of the latest request, may be gone */
 	struct tp_saved *saved;
+	uint32_t saved_room;     /* of it */
 	uint32_t saved_next;
 	struct tp_saved_list answers;
 	struct tp_hold hold;     /* of requests */
@@ -212,6 +230,7 @@ struct tp_shaper {
 
 LIST_HEAD(tp_shaper_list, tp_shaper);
 
+/* In the order of use: what both halves need, the responder, the requester. Each is fetched ahead of its turn as a range. */
 struct tp_qp {
 	struct tp *tp;
 	const struct tp_type *type;
@@ -220,22 +239,26 @@ struct tp_qp {
 	uint16_t ip_id;
 	bool active, listed;
 	bool comm_est;
-	uint32_t n_windows;      /* of type 2, bound for it */
 	bool answers_first;      /* whose turn it is to send first: responder or requester */
-	struct tp_qp_init init;
-	struct tp_qp_attr attr;
-	struct wire_template template; /* of packets to the peer, by attr.av and dest_qpn */
+	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	TAILQ_ENTRY(tp_qp) active_link;
 	TAILQ_ENTRY(tp_qp) rx_link;
-	struct tp_req req;
+	struct tp_qp_attr attr;
+	struct wire_template template; /* of packets to the peer, by attr.av and dest_qpn */
 	struct tp_resp resp;
+
+	struct tp_req req;
+	struct tp_qp_init init;
 	struct tp_pace pace;
 	struct cc *plain_cc;     /* tp_config.plain_cc; its config is NULL before RTR */
-	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
-	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
-	struct tp_ext *ext_memory;
 	struct tp_flow *flow;    /* tp_flow.h, used without ext; NULL: stays on one port */
 	struct tp_qp_counters counters;
+	struct tp_swr own_swr[TP_OWN_SLOTS];
+
+	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
+	struct tp_ext *ext_memory;
+	uint32_t n_windows;      /* of type 2, bound for it */
+	alignas(RTE_CACHE_LINE_SIZE) uint8_t own_slots[]; /* as many */
 };
 
 enum tp_role { TP_ROLE_REQUESTER, TP_ROLE_RESPONDER };
@@ -294,6 +317,7 @@ struct tp {
 	struct base_timer held_timer;
 	struct tp_stage stage;
 	uint8_t *scratch;
+	struct tp_slots_pool slots[TP_SLOT_SIZES][TP_RING_SIZES];
 };
 
 static inline uint32_t tp_psn_dist(uint32_t a, uint32_t b)
@@ -335,6 +359,26 @@ static inline bool tp_mtu_ok(uint32_t mtu)
 static inline uint8_t tp_req_opcode(const struct tp_qp *qp, uint8_t rc_opcode)
 {
 	return (uint8_t)((uint32_t)qp->type->service << TP_SERVICE_SHIFT | rc_opcode);
+}
+
+static inline void tp_prefetch(const void *from, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0((const uint8_t *)from + i);
+}
+
+/* The halves of a queue pair, whose memory begins with a cache line. */
+static inline void tp_prefetch_responder(const struct tp_qp *qp)
+{
+	tp_prefetch(qp, offsetof(struct tp_qp, req));
+}
+
+static inline void tp_prefetch_requester(const struct tp_qp *qp)
+{
+	const size_t from = RTE_ALIGN_FLOOR(offsetof(struct tp_qp, req), (size_t)RTE_CACHE_LINE_SIZE);
+
+	tp_prefetch(qp, offsetof(struct tp_qp, resp));
+	tp_prefetch((const uint8_t *)qp + from, offsetof(struct tp_qp, own_slots) + sizeof(struct tp_send_wqe) - from);
 }
 
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)
@@ -523,8 +567,11 @@ bool tp_resp_takes(const struct tp_qp *qp);
 void tp_resp_gave_up(struct base_timer *timer, void *arg, uint64_t now_ns);
 /* Client memory could not be written after the packets from psn on were taken. */
 void tp_resp_write_failed(struct tp_qp *qp, uint32_t psn);
-/* READ and atomic requests that may be unanswered: see tp_resp.c. */
+/* READ and atomic requests that may be unanswered, where the peer may have max_dest_rd_atomic: see tp_resp.c. */
+uint32_t tp_resp_depth_of(uint8_t max_dest_rd_atomic);
 uint32_t tp_resp_depth(const struct tp_qp *qp);
+/* Room for the answers to so many. 0 or -ENOMEM. */
+int tp_resp_make_room(struct tp_qp *qp, uint32_t depth);
 
 /* tp_srq.c */
 /* The XRC queue of that number; NULL: none. */

@@ -10,6 +10,7 @@
 #include "tp_modify.h"
 #include "tp_pace.h"
 #include "tp_recovery.h"
+#include "tp_slots.h"
 
 #define FIRST_QPN 2   /* 0 and 1 are the management queue pairs of a port */
 
@@ -61,34 +62,22 @@ static int alloc_queues(struct tp_qp *qp)
 	struct tp_req *req = &qp->req;
 	struct tp_resp *resp = &qp->resp;
 	const struct tp_srq *srq = qp->init.srq;
-	uint32_t slots = 1;
 
-	while (slots < qp->init.sq_depth)
-		slots <<= 1;
-	req->mask = slots - 1;
 	req->slot_bytes = tp_send_slot_bytes(qp->init.max_send_sge, qp->init.max_inline_bytes);
-	req->slots = calloc(slots, req->slot_bytes);
-	req->swr = calloc(slots, sizeof(*req->swr));
 	resp->recv_max_sge = srq != NULL ? srq->init.max_sge : qp->init.max_recv_sge;
 	resp->recv_pd = srq != NULL ? srq->init.pd : qp->init.pd;
 	if (qp->type->xrc)
 		resp->recv_max_sge = TP_MAX_SGE;
 	resp->recv_slot_bytes = tp_recv_slot_bytes(resp->recv_max_sge);
 	resp->recv = calloc(1, resp->recv_slot_bytes);
-	if (qp->type->acknowledged && qp->type->rx != NULL) {
-		resp->saved = calloc(TP_MAX_RD_ATOMIC, sizeof(*resp->saved));
-		if (resp->saved == NULL)
-			return -ENOMEM;
-	}
-	if (alloc_reorder(qp) != 0 || tp_flow_init(qp) != 0)
+	if (resp->recv == NULL || tp_slots_join(qp) != 0 || alloc_reorder(qp) != 0 || tp_flow_init(qp) != 0)
 		return -ENOMEM;
-	return req->slots != NULL && req->swr != NULL && resp->recv != NULL ? 0 : -ENOMEM;
+	return 0;
 }
 
 static void free_qp(struct tp_qp *qp)
 {
-	free(qp->req.slots);
-	free(qp->req.swr);
+	tp_slots_leave(qp);
 	free(qp->resp.recv);
 	free(qp->resp.saved);
 	tp_hold_free(&qp->resp.hold);
@@ -120,13 +109,16 @@ static int place(struct tp *tp, struct tp_qp *qp)
 int tp_qp_create(struct tp *tp, const struct tp_qp_init *init, struct tp_qp **out, uint32_t *qpn)
 {
 	struct tp_qp *qp;
+	size_t bytes;
 	int rc = init_ok(init);
 
 	if (rc != 0)
 		return rc;
-	qp = calloc(1, sizeof(*qp));
+	bytes = sizeof(*qp) + TP_OWN_SLOTS * (size_t)tp_send_slot_bytes(init->max_send_sge, init->max_inline_bytes);
+	qp = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(bytes, RTE_CACHE_LINE_SIZE));
 	if (qp == NULL)
 		return -ENOMEM;
+	memset(qp, 0, bytes);
 	qp->tp = tp;
 	qp->type = tp_type_of(init->type);
 	qp->init = *init;
@@ -268,6 +260,9 @@ int tp_qp_modify(struct tp *tp, struct tp_qp *qp, const struct tp_qp_attr *attr,
 
 	if (rc != 0)
 		return rc;
+	if ((mask & TP_QP_MAX_DEST_RD_ATOMIC) != 0 && qp->type->rx != NULL &&
+		tp_resp_make_room(qp, tp_resp_depth_of(attr->max_dest_rd_atomic)) != 0)
+		return -ENOMEM;
 	tp->now_ns = now_ns;
 	if (next == TP_QPS_RESET) {
 		tp_qp_clear(qp);

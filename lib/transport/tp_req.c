@@ -9,6 +9,7 @@
 #include "tp_hold.h"
 #include "tp_internal.h"
 #include "tp_recovery.h"
+#include "tp_slots.h"
 
 /* How a work request becomes packets: opcodes of RC, to which those of other services correspond. */
 struct kind {
@@ -63,6 +64,7 @@ void tp_req_reset(struct tp_qp *qp)
 	struct tp_req *req = &qp->req;
 	uint32_t psn = qp->attr.sq_psn;
 
+	tp_slots_give_back(qp);
 	req->head = req->snd = req->tail = 0;
 	req->una = req->snd_psn = req->snd_max = req->alloc_psn = psn;
 	req->since_ackreq = 0;
@@ -93,6 +95,8 @@ static void complete_one(struct tp_qp *qp, enum tp_wc_status status)
 	qp->tp->ops.send_retire(qp->tp->env, qp->init.cookie, 1);
 	if (tell)
 		tp_qp_complete_send(qp, wqe, swr->bytes, status);
+	if (req->head == req->tail && req->lent != NULL)
+		tp_slots_give_back(qp);
 }
 
 void tp_req_complete_head(struct tp_qp *qp, enum tp_wc_status status)
@@ -193,12 +197,14 @@ static uint32_t n_psn(const struct tp_qp *qp, const struct tp_send_wqe *wqe, con
 static __rte_always_inline bool fetch(struct tp_qp *qp)
 {
 	struct tp_req *req = &qp->req;
-	struct tp_send_wqe *wqe = tp_req_wqe(qp, req->tail);
-	struct tp_swr *swr = tp_req_swr(qp, req->tail);
+	struct tp_send_wqe *wqe;
+	struct tp_swr *swr;
 	int rc;
 
-	if (req->tail - req->head >= qp->init.sq_depth)
+	if (req->tail - req->head >= req->room && !tp_slots_borrow(qp))
 		return false;
+	wqe = tp_req_wqe(qp, req->tail);
+	swr = tp_req_swr(qp, req->tail);
 	memset(wqe, 0, sizeof(*wqe));
 	rc = qp->tp->ops.send_fetch(qp->tp->env, qp->init.cookie, wqe, req->slot_bytes);
 	if (rc == 0)

@@ -4,6 +4,10 @@
  * with one verdict, and one table that says what every verdict means to the peer and to the client.
  */
 #include "tp_resp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
 #include "tp_ext.h"
 #include "tp_hold.h"
 
@@ -37,27 +41,60 @@ void tp_resp_reset(struct tp_qp *qp)
 		.pd = qp->init.pd,
 		.srq = qp->init.srq,
 		.saved = resp->saved,
+		.saved_room = resp->saved_room,
 	};
 
 	tp_hold_clear(&resp->hold, qp->attr.rq_psn);
 	fresh.hold = resp->hold;
 	tp_answer_clear(qp);
 	if (resp->saved != NULL)
-		memset(resp->saved, 0, TP_MAX_RD_ATOMIC * sizeof(*resp->saved));
+		memset(resp->saved, 0, resp->saved_room * sizeof(*resp->saved));
 	*resp = fresh;
 	TAILQ_INIT(&resp->answers);
 }
 
 /* Soft-RoCE rounds what it may have outstanding up to a power of two, so as many are kept. */
-uint32_t tp_resp_depth(const struct tp_qp *qp)
+uint32_t tp_resp_depth_of(uint8_t max_dest_rd_atomic)
 {
 	uint32_t depth = 1;
 
-	if (qp->attr.max_dest_rd_atomic == 0)
+	if (max_dest_rd_atomic == 0)
 		return 0;
-	while (depth < qp->attr.max_dest_rd_atomic)
+	while (depth < max_dest_rd_atomic)
 		depth <<= 1;
 	return tp_min(depth, TP_MAX_RD_ATOMIC);
+}
+
+uint32_t tp_resp_depth(const struct tp_qp *qp)
+{
+	return tp_resp_depth_of(qp->attr.max_dest_rd_atomic);
+}
+
+int tp_resp_make_room(struct tp_qp *qp, uint32_t depth)
+{
+	struct tp_resp *resp = &qp->resp;
+	struct tp_saved_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
+	struct tp_saved *more, *saved;
+
+	if (depth <= resp->saved_room)
+		return 0;
+	more = calloc(depth, sizeof(*more));
+	if (more == NULL)
+		return -ENOMEM;
+	if (resp->saved_room != 0)
+		memcpy(more, resp->saved, resp->saved_room * sizeof(*more));
+	/* Answers that wait, some of which may be in the memory of tp_ext.h, stay in their order. */
+	while ((saved = TAILQ_FIRST(&resp->answers)) != NULL) {
+		TAILQ_REMOVE(&resp->answers, saved, link);
+		if (saved >= resp->saved && saved < resp->saved + resp->saved_room)
+			saved = &more[saved - resp->saved];
+		TAILQ_INSERT_TAIL(&waiting, saved, link);
+	}
+	TAILQ_CONCAT(&resp->answers, &waiting, link);
+	free(resp->saved);
+	resp->saved = more;
+	resp->saved_room = depth;
+	return 0;
 }
 
 static void fail(struct tp_qp *qp, enum tp_verdict verdict, uint32_t psn)
