@@ -133,7 +133,8 @@ struct tp_req {
 	bool rnr_wait;
 	bool drain_told;
 	uint64_t deadline_ns;    /* of the ACK timer; the wheel entry may be earlier and is re-armed lazily */
-	struct base_timer ack_timer, rnr_timer;
+	struct base_timer ack_timer;
+	struct base_timer rnr_timer;
 	struct tp_hold hold;     /* of answers */
 };
 
@@ -213,10 +214,10 @@ struct tp_pace {
 	struct qos_bucket bucket;
 	uint64_t limit_bps;      /* its client's; 0: none */
 	uint64_t rate_bps;       /* of the bucket */
-	struct base_timer timer;
 	struct tp_shaper *channel; /* of its address vector, counted there */
 	struct tp_shaper *waits; /* for that one */
 	TAILQ_ENTRY(tp_qp) link;
+	struct base_timer timer;
 };
 
 struct tp_shaper {
@@ -242,22 +243,22 @@ struct tp_qp {
 	bool answers_first;      /* whose turn it is to send first: responder or requester */
 	struct tp_ext *ext;      /* tp_ext.h; NULL: the peer has agreed to nothing */
 	TAILQ_ENTRY(tp_qp) active_link;
+	alignas(RTE_CACHE_LINE_SIZE) struct wire_template template; /* of packets to the peer, by attr.av and dest_qpn */
 	TAILQ_ENTRY(tp_qp) rx_link;
 	struct tp_qp_attr attr;
-	struct wire_template template; /* of packets to the peer, by attr.av and dest_qpn */
 	struct tp_resp resp;
 
-	struct tp_req req;
+	alignas(RTE_CACHE_LINE_SIZE) struct tp_req req; /* what is rarely used last */
 	struct tp_qp_init init;
 	struct tp_pace pace;
 	struct cc *plain_cc;     /* tp_config.plain_cc; its config is NULL before RTR */
 	struct tp_flow *flow;    /* tp_flow.h, used without ext; NULL: stays on one port */
 	struct tp_qp_counters counters;
-	struct tp_swr own_swr[TP_OWN_SLOTS];
 
 	uint64_t cnp_ns;         /* of the latest congestion notification that it has sent */
 	struct tp_ext *ext_memory;
 	uint32_t n_windows;      /* of type 2, bound for it */
+	struct tp_swr own_swr[TP_OWN_SLOTS];
 	alignas(RTE_CACHE_LINE_SIZE) uint8_t own_slots[]; /* as many */
 };
 
@@ -375,10 +376,9 @@ static inline void tp_prefetch_responder(const struct tp_qp *qp)
 
 static inline void tp_prefetch_requester(const struct tp_qp *qp)
 {
-	const size_t from = RTE_ALIGN_FLOOR(offsetof(struct tp_qp, req), (size_t)RTE_CACHE_LINE_SIZE);
-
 	tp_prefetch(qp, offsetof(struct tp_qp, resp));
-	tp_prefetch((const uint8_t *)qp + from, offsetof(struct tp_qp, own_slots) + sizeof(struct tp_send_wqe) - from);
+	tp_prefetch(&qp->req, offsetof(struct tp_req, rnr_timer));
+	tp_prefetch(&qp->init, offsetof(struct tp_qp, own_slots) + sizeof(struct tp_send_wqe) - offsetof(struct tp_qp, init));
 }
 
 static inline struct tp_send_wqe *tp_req_wqe(const struct tp_qp *qp, uint32_t i)

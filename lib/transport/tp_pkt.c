@@ -30,25 +30,24 @@ void tp_pkt_prepare(struct tp_qp *qp)
 	wire_template_make(&qp->template, &qp->attr.av.net, &pkt);
 }
 
-static struct rte_mbuf *begin(struct tp_qp *qp, const struct wire_pkt *from, uint8_t opcode, uint32_t psn)
+static inline struct rte_mbuf *alloc(struct tp *tp)
 {
-	struct rte_mbuf *m = qp->tp->ops.pkt_alloc(qp->tp->env);
-	struct wire_pkt *pkt;
+	struct rte_mbuf *m = tp->ops.pkt_alloc(tp->env);
 
-	if (m == NULL) {
-		tp_drop(qp->tp, BASE_DROP_NO_MBUF);
-		return NULL;
-	}
-	pkt = TP_PKT(m);
-	*pkt = *from;
-	pkt->opcode = opcode;
-	pkt->ip_id = qp->ip_id++;
-	pkt->psn = psn;
+	if (m == NULL)
+		tp_drop(tp, BASE_DROP_NO_MBUF);
 	return m;
 }
 
+static inline void number(struct tp_qp *qp, struct wire_pkt *pkt, uint8_t opcode, uint32_t psn)
+{
+	pkt->opcode = opcode;
+	pkt->ip_id = qp->ip_id++;
+	pkt->psn = psn;
+}
+
 /* The headers are there: what comes behind them, and away with it. */
-static void finish(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload)
+static inline void finish(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload)
 {
 	struct tp *tp = qp->tp;
 	const struct wire_pkt *pkt = TP_PKT(m);
@@ -66,7 +65,7 @@ static void finish(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m,
 	tp->ops.pkt_emit(tp->env, av, m);
 }
 
-static void set_bytes(struct wire_pkt *pkt, uint32_t bytes)
+static inline void set_bytes(struct wire_pkt *pkt, uint32_t bytes)
 {
 	pkt->payload_bytes = (uint16_t)bytes;
 	pkt->pad = (uint8_t)(-bytes & 3);
@@ -74,9 +73,13 @@ static void set_bytes(struct wire_pkt *pkt, uint32_t bytes)
 
 struct rte_mbuf *tp_pkt_begin_to(struct tp_qp *qp, const struct tp_av *av, uint8_t opcode, uint32_t psn)
 {
-	struct wire_pkt pkt = defaults(av, qp->attr.dest_qpn);
+	struct rte_mbuf *m = alloc(qp->tp);
 
-	return begin(qp, &pkt, opcode, psn);
+	if (m == NULL)
+		return NULL;
+	*TP_PKT(m) = defaults(av, qp->attr.dest_qpn);
+	number(qp, TP_PKT(m), opcode, psn);
+	return m;
 }
 
 void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m, const uint8_t *payload,
@@ -89,7 +92,13 @@ void tp_pkt_send_to(struct tp_qp *qp, const struct tp_av *av, struct rte_mbuf *m
 
 struct rte_mbuf *tp_pkt_begin(struct tp_qp *qp, uint8_t opcode, uint32_t psn)
 {
-	return begin(qp, &qp->template.pkt, opcode, psn);
+	struct rte_mbuf *m = alloc(qp->tp);
+
+	if (m == NULL)
+		return NULL;
+	wire_template_begin(&qp->template, TP_PKT(m));
+	number(qp, TP_PKT(m), opcode, psn);
+	return m;
 }
 
 static void send_by_plane(struct tp_qp *qp, struct rte_mbuf *m, const uint8_t *payload, uint32_t bytes)

@@ -8,20 +8,26 @@
 #include "wire_icrc.h"
 
 static_assert(ETH_BYTES + VLAN_BYTES + IP6_BYTES + UDP_BYTES + BTH_BYTES <= WIRE_TEMPLATE_BYTES, "room for all of them");
+static_assert(ETH_BYTES + VLAN_BYTES + IP4_BYTES + UDP_BYTES + BTH_BYTES <= WIRE_TEMPLATE_BYTES4, "and with IPv4");
+static_assert(offsetof(struct wire_template, bytes) + WIRE_TEMPLATE_BYTES4 <= 128, "two cache lines");
+static_assert(offsetof(struct wire_pkt, dqpn) < WIRE_TEMPLATE_PKT, "all of the connection's");
 
 void wire_template_make(struct wire_template *t, const struct wire_l2l3 *net, const struct wire_pkt *pkt)
 {
 	uint8_t frame[WIRE_MAX_HDR_BYTES] = {0};
+	struct wire_pkt written = *pkt;
 	uint8_t *ip;
 
-	t->pkt = *pkt;
-	wire_write(frame, net, &t->pkt);
+	wire_write(frame, net, &written);
+	memcpy(t->pkt, &written, sizeof(t->pkt));
+	t->flow_label = pkt->flow_label;
+	t->ip_frag = pkt->ip_frag;
 	memcpy(t->bytes, frame, sizeof(t->bytes));
-	t->bth = get32(frame + t->pkt.bth_off) & 0x004fffff;
+	t->bth = get32(frame + written.bth_off) & 0x004fffff;
 	t->ip_sum = 0;
 	if (pkt->l3_version != 4)
 		return;
-	ip = frame + t->pkt.l3_off;
+	ip = frame + written.l3_off;
 	ip[1] = 0;
 	put32(ip + 2, 0);
 	put16(ip + 10, 0);
@@ -45,10 +51,11 @@ void wire_template_write(const struct wire_template *t, uint8_t *out, struct wir
 	uint32_t l4_bytes = (uint32_t)UDP_BYTES + info->hdr_bytes + pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
 	uint8_t *ip = out + pkt->l3_off, *udp = out + pkt->l4_off, *bth = udp + UDP_BYTES;
 
-	memcpy(out, t->bytes, sizeof(t->bytes));
 	if (pkt->l3_version == 4) {
+		memcpy(out, t->bytes, WIRE_TEMPLATE_BYTES4);
 		write_ip4(ip, pkt, t->ip_sum, IP4_BYTES + l4_bytes);
 	} else {
+		memcpy(out, t->bytes, WIRE_TEMPLATE_BYTES);
 		put32(ip, 6u << 28 | (uint32_t)pkt->tos << 20 | (pkt->flow_label & 0xfffff));
 		put16(ip + 4, l4_bytes);
 	}

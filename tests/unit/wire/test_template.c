@@ -72,7 +72,7 @@ static void check(uint32_t *x, bool v6, bool has_vlan, uint8_t opcode)
 	struct wire_pkt a, b;
 
 	wire_template_make(&template, &net, &first);
-	a = b = template.pkt;
+	wire_template_begin(&template, &a);
 	set_own(x, &a, opcode);
 	b = a;
 	wire_write(want, &net, &a);
@@ -109,7 +109,7 @@ static void test_checksum_with_all_carries(void **state)
 	for (uint32_t id = 0; id <= UINT16_MAX; id++) {
 		uint8_t want[WIRE_MAX_HDR_BYTES], got[WIRE_MAX_HDR_BYTES];
 
-		pkt = template.pkt;
+		wire_template_begin(&template, &pkt);
 		pkt.tos = 0xff;
 		pkt.ip_id = (uint16_t)id;
 		wire_template_write(&template, got, &pkt);
