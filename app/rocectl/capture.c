@@ -22,22 +22,25 @@
 #define SNAPLEN_MOST 65535ul
 #define PORTS_BYTES  512
 
-static const char usage[] =
-	"usage: rocectl capture [OPTIONS] FILE\n"
-	"\n"
-	"Writes packets that the daemon receives and sends to FILE, as pcapng; \"-\" is standard output (| tshark -r -). Ends after the time or the\n"
-	"number of packets below, or when interrupted, and says how many packets there are and how many are missing. docs/capture.md says more.\n"
-	"\n"
-	"  -p, --port NAME      of this port only; may be given several times\n"
-	"  -q, --qp QPN         of this queue pair only\n"
-	"  -t, --seconds N      so long; default 60, 0: until interrupted\n"
-	"  -c, --count N        so many packets; default 10000, 0: any number\n"
-	"  -l, --snaplen BYTES  of each packet, 1 to 65535; default 256: headers, and little of what programs send; 0: all\n"
-	"  -d, --decrypt        packets as they are before protection and tunnels are put on, and after they are taken off\n"
-	"  -s, --socket PATH    DPDK's telemetry socket; default: the one that is found\n"
-	"  -h, --help           this text\n"
-	"\n"
-	"Exit status: 0; 1: packets are missing; 2: no daemon answers, it cannot, or bad usage.\n";
+static const char usage[] = "usage: rocectl capture [OPTIONS] FILE\n"
+			    "\n"
+			    "Writes packets that the daemon receives and sends to FILE, as pcapng; \"-\" is standard "
+			    "output (| tshark -r -). Ends after the time or the\n"
+			    "number of packets below, or when interrupted, and says how many packets there are and how "
+			    "many are missing. docs/capture.md says more.\n"
+			    "\n"
+			    "  -p, --port NAME      of this port only; may be given several times\n"
+			    "  -q, --qp QPN         of this queue pair only\n"
+			    "  -t, --seconds N      so long; default 60, 0: until interrupted\n"
+			    "  -c, --count N        so many packets; default 10000, 0: any number\n"
+			    "  -l, --snaplen BYTES  of each packet, 1 to 65535; default 256: headers, and little of "
+			    "what programs send; 0: all\n"
+			    "  -d, --decrypt        packets as they are before protection and tunnels are put on, and "
+			    "after they are taken off\n"
+			    "  -s, --socket PATH    DPDK's telemetry socket; default: the one that is found\n"
+			    "  -h, --help           this text\n"
+			    "\n"
+			    "Exit status: 0; 1: packets are missing; 2: no daemon answers, it cannot, or bad usage.\n";
 
 struct options {
 	const char *socket, *file;
@@ -72,7 +75,8 @@ static bool add_port(struct options *options, const char *name)
 	size_t at = strlen(options->ports);
 
 	if (name[0] != '\0' && strpbrk(name, "+,") == NULL &&
-		snprintf(options->ports + at, PORTS_BYTES - at, "%s%s", at != 0 ? "+" : "", name) < (int)(PORTS_BYTES - at))
+		snprintf(options->ports + at, PORTS_BYTES - at, "%s%s", at != 0 ? "+" : "", name) <
+			(int)(PORTS_BYTES - at))
 		return true;
 	fprintf(stderr, "rocectl: \"%s\" is no name of a port\n", name);
 	return false;
@@ -106,9 +110,10 @@ static bool take_option(struct options *options, int c)
 /* 0: go on; 1: help is wanted; -1: bad usage. */
 static int parse(int argc, char **argv, struct options *options)
 {
-	static const struct option longs[] = {{"port", required_argument, NULL, 'p'}, {"qp", required_argument, NULL, 'q'},
-		{"seconds", required_argument, NULL, 't'}, {"count", required_argument, NULL, 'c'},
-		{"snaplen", required_argument, NULL, 'l'}, {"decrypt", no_argument, NULL, 'd'}, {"socket", required_argument, NULL, 's'},
+	static const struct option longs[] = {{"port", required_argument, NULL, 'p'},
+		{"qp", required_argument, NULL, 'q'}, {"seconds", required_argument, NULL, 't'},
+		{"count", required_argument, NULL, 'c'}, {"snaplen", required_argument, NULL, 'l'},
+		{"decrypt", no_argument, NULL, 'd'}, {"socket", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
@@ -157,8 +162,8 @@ static bool begin(int socket, const struct options *options, int fd)
 
 	if (options->by_qp)
 		snprintf(qpn, sizeof(qpn), "%#lx", options->qpn);
-	snprintf(question, sizeof(question), "/roced/capture,begin,%ld,%d,%lu,%lu,%lu,%d,%s,%s", (long)getpid(), fd, options->seconds,
-		options->count, options->snaplen, options->decrypt, qpn, options->ports);
+	snprintf(question, sizeof(question), "/roced/capture,begin,%ld,%d,%lu,%lu,%lu,%d,%s,%s", (long)getpid(), fd,
+		options->seconds, options->count, options->snaplen, options->decrypt, qpn, options->ports);
 	if (!ask(socket, question, answer))
 		return false;
 	end = answer + strlen(answer);
@@ -168,9 +173,12 @@ static bool begin(int socket, const struct options *options, int fd)
 		return false;
 	}
 	if (options->by_qp && telemetry_number(answer, end, "qp_is_ours") == 0)
-		fprintf(stderr, "rocectl: %#lx is no queue pair here, so this is what goes to any of that number\n", options->qpn);
+		fprintf(stderr, "rocectl: %#lx is no queue pair here, so this is what goes to any of that number\n",
+			options->qpn);
 	if (options->decrypt)
-		fputs("rocectl: packets of interfaces called \"plain\" are not as on the wire: protection and tunnels are taken off\n", stderr);
+		fputs("rocectl: packets of interfaces called \"plain\" are not as on the wire: protection and tunnels "
+		      "are taken off\n",
+			stderr);
 	return true;
 }
 
@@ -224,7 +232,8 @@ static int tell(int socket)
 	packets = telemetry_number(answer, end, "packets");
 	missed = telemetry_number(answer, end, "missed");
 	telemetry_text(answer, end, "end", why, sizeof(why));
-	fprintf(stderr, "%" PRIu64 " packet%s, %" PRIu64 " missing%s%s\n", packets, packets == 1 ? "" : "s", missed, why[0] != '\0' ? ": " : "", why);
+	fprintf(stderr, "%" PRIu64 " packet%s, %" PRIu64 " missing%s%s\n", packets, packets == 1 ? "" : "s", missed,
+		why[0] != '\0' ? ": " : "", why);
 	return missed != 0 ? ROCECTL_FOUND_BAD : ROCECTL_OK;
 }
 

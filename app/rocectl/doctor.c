@@ -19,29 +19,35 @@
 static const char usage[] =
 	"usage: rocectl doctor [-c FILE] [--json] [--socket PATH] [ADDRESS...]\n"
 	"\n"
-	"Looks for what is wrong here: in the configuration, the daemon, its interfaces, CPUs and memory, and on the way to peers. Each finding\n"
-	"says what was seen, why it matters and what to do. ADDRESS...: hosts that should be reached; those that queue pairs here talk to are tried\n"
-	"too. The daemon asks for their link addresses and sends them six echo requests. docs/doctor.md has the checks.\n"
+	"Looks for what is wrong here: in the configuration, the daemon, its interfaces, CPUs and memory, and on the "
+	"way to peers. Each finding\n"
+	"says what was seen, why it matters and what to do. ADDRESS...: hosts that should be reached; those that queue "
+	"pairs here talk to are tried\n"
+	"too. The daemon asks for their link addresses and sends them six echo requests. docs/doctor.md has the "
+	"checks.\n"
 	"\n"
 	"  -c, --config FILE    configuration; default: that of the daemon that answers, else " DEFAULT_FILE "\n"
 	"  -j, --json           one JSON object\n"
 	"  -s, --socket PATH    DPDK's telemetry socket; default: the one that is found\n"
 	"  -h, --help           this text\n"
 	"\n"
-	"Exit status: 0: nothing, or notes only; 1: warnings; 3: problems; 2: bad usage, or neither a configuration nor a daemon.\n";
+	"Exit status: 0: nothing, or notes only; 1: warnings; 3: problems; 2: bad usage, or neither a configuration "
+	"nor a daemon.\n";
 
 struct options {
 	bool json;
 	const char *file, *socket;
 };
 
-static const char *const severities[] = {[DOCTOR_NOTE] = "note", [DOCTOR_WARNING] = "warning", [DOCTOR_PROBLEM] = "problem"};
+static const char *const severities[] = {
+	[DOCTOR_NOTE] = "note", [DOCTOR_WARNING] = "warning", [DOCTOR_PROBLEM] = "problem"};
 
 /* 0: go on; 1: help is wanted; -1: bad usage. */
 static int parse(int argc, char **argv, struct options *options, struct doctor_facts *facts)
 {
-	static const struct option longs[] = {{"config", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'},
-		{"socket", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"config", required_argument, NULL, 'c'},
+		{"json", no_argument, NULL, 'j'}, {"socket", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
 	optind = 1;
@@ -92,8 +98,8 @@ static bool runs_with(long pid, const char *file)
 	char own[CONFIG_TEXT_BYTES];
 	struct stat a, b;
 
-	return pid != 0 && doctor_find_file(pid, own, sizeof(own)) && stat(own, &a) == 0 && stat(file, &b) == 0 && a.st_dev == b.st_dev &&
-		a.st_ino == b.st_ino;
+	return pid != 0 && doctor_find_file(pid, own, sizeof(own)) && stat(own, &a) == 0 && stat(file, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static void load(struct doctor_facts *facts)
@@ -146,7 +152,8 @@ static int worst_of(const struct doctor_report *report, const char *check)
 	int worst = -1;
 
 	for (uint32_t i = 0; i < report->n; i++) {
-		if ((check == NULL || !strcmp(report->findings[i].check, check)) && (int)report->findings[i].severity > worst)
+		if ((check == NULL || !strcmp(report->findings[i].check, check)) &&
+			(int)report->findings[i].severity > worst)
 			worst = (int)report->findings[i].severity;
 	}
 	return worst;
@@ -166,7 +173,8 @@ static void print_json_text(const char *name, const char *text, bool last)
 	printf("\"%s", last ? "" : ",");
 }
 
-static const char *result_of(const struct doctor_facts *facts, const struct doctor_report *report, const struct doctor_check *check)
+static const char *result_of(
+	const struct doctor_facts *facts, const struct doctor_report *report, const struct doctor_check *check)
 {
 	int worst = worst_of(report, check->name);
 
@@ -185,7 +193,8 @@ static void print_json(const struct doctor_facts *facts, const struct doctor_rep
 	print_json_text("worst", worst < 0 ? "ok" : severities[worst], false);
 	printf("\"left_out\":%u,\"checks\":{", report->left_out);
 	for (size_t i = 0; i < doctor_n_checks; i++)
-		print_json_text(doctor_checks[i].name, result_of(facts, report, &doctor_checks[i]), i + 1 == doctor_n_checks);
+		print_json_text(
+			doctor_checks[i].name, result_of(facts, report, &doctor_checks[i]), i + 1 == doctor_n_checks);
 	fputs("},\"findings\":[", stdout);
 	for (uint32_t i = 0; i < report->n; i++) {
 		const struct doctor_finding *finding = &report->findings[i];
@@ -202,8 +211,8 @@ static void print_json(const struct doctor_facts *facts, const struct doctor_rep
 	puts("]}");
 }
 
-static void print_checks(const struct doctor_facts *facts, const struct doctor_report *report, const char *result, const char *head,
-	const char *tail)
+static void print_checks(const struct doctor_facts *facts, const struct doctor_report *report, const char *result,
+	const char *head, const char *tail)
 {
 	unsigned n = 0;
 
@@ -223,23 +232,25 @@ static void print_text(const struct doctor_facts *facts, const struct doctor_rep
 		const struct doctor_finding *finding = &report->findings[i];
 
 		count[finding->severity]++;
-		printf("%-8s %s: %s: %s\n    why: %s\n    do:  %s\n", severities[finding->severity], finding->check, finding->subject, finding->saw,
-			finding->why, finding->todo);
+		printf("%-8s %s: %s: %s\n    why: %s\n    do:  %s\n", severities[finding->severity], finding->check,
+			finding->subject, finding->saw, finding->why, finding->todo);
 	}
 	for (uint32_t i = 0; i < facts->n_hosts; i++) {
 		const struct doctor_host *host = &facts->hosts[i];
 
 		if (host->long_answered != 0)
-			printf("reached  %s by %s, port %s, packets of %lu bytes too, %.1f us\n", host->address, host->device, host->port,
-				(unsigned long)host->long_bytes, (double)host->rtt_ns / 1000);
+			printf("reached  %s by %s, port %s, packets of %lu bytes too, %.1f us\n", host->address,
+				host->device, host->port, (unsigned long)host->long_bytes, (double)host->rtt_ns / 1000);
 	}
 	print_checks(facts, report, "ok", "ok:      ", "");
 	print_checks(facts, report, "not_checked", "not checked: ",
-		facts->config == NULL ? facts->daemon ? " (no configuration)" : " (no configuration, no daemon)" : " (no daemon answers)");
+		facts->config == NULL ? facts->daemon ? " (no configuration)" : " (no configuration, no daemon)"
+				      : " (no daemon answers)");
 	if (report->left_out != 0)
 		printf("%u more findings are left out\n", report->left_out);
-	printf("%u problem%s, %u warning%s, %u note%s\n", count[DOCTOR_PROBLEM], count[DOCTOR_PROBLEM] == 1 ? "" : "s", count[DOCTOR_WARNING],
-		count[DOCTOR_WARNING] == 1 ? "" : "s", count[DOCTOR_NOTE], count[DOCTOR_NOTE] == 1 ? "" : "s");
+	printf("%u problem%s, %u warning%s, %u note%s\n", count[DOCTOR_PROBLEM], count[DOCTOR_PROBLEM] == 1 ? "" : "s",
+		count[DOCTOR_WARNING], count[DOCTOR_WARNING] == 1 ? "" : "s", count[DOCTOR_NOTE],
+		count[DOCTOR_NOTE] == 1 ? "" : "s");
 }
 
 int rocectl_doctor(int argc, char **argv)
@@ -256,14 +267,17 @@ int rocectl_doctor(int argc, char **argv)
 	fd = connect_daemon(options.socket);
 	if (fd < 0 && (options.socket != NULL || (fd == -EEXIST && options.file == NULL)))
 		return ROCECTL_UNUSABLE;
-	if (fd >= 0 && options.socket == NULL && options.file != NULL && !runs_with(doctor_find_pid(fd), options.file)) {
+	if (fd >= 0 && options.socket == NULL && options.file != NULL &&
+		!runs_with(doctor_find_pid(fd), options.file)) {
 		close(fd);
 		fd = -1;
 	}
 	facts.pid = fd >= 0 ? doctor_find_pid(fd) : 0;
 	find_file(options.file, &facts);
 	if (fd < 0 && facts.file[0] == '\0') {
-		fputs("rocectl: neither a daemon answers nor is there " DEFAULT_FILE "; give -c FILE, or --socket PATH\n", stderr);
+		fputs("rocectl: neither a daemon answers nor is there " DEFAULT_FILE
+		      "; give -c FILE, or --socket PATH\n",
+			stderr);
 		return ROCECTL_UNUSABLE;
 	}
 	if (fd >= 0) {
@@ -278,5 +292,7 @@ int rocectl_doctor(int argc, char **argv)
 	else
 		print_text(&facts, &report);
 	worst = worst_of(&report, NULL);
-	return worst == DOCTOR_PROBLEM ? ROCECTL_FOUND_PROBLEM : worst == DOCTOR_WARNING ? ROCECTL_FOUND_BAD : ROCECTL_OK;
+	return worst == DOCTOR_PROBLEM   ? ROCECTL_FOUND_PROBLEM
+	       : worst == DOCTOR_WARNING ? ROCECTL_FOUND_BAD
+					 : ROCECTL_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocectl doctor: facts are gathered (doctor_gather*.c: /proc, /sys, sockets, the daemon's telemetry), then each check looks at them and
- * adds findings (doctor_check*.c: pure, so the tests make up facts), then they are printed (doctor.c).
+ * rocectl doctor: facts are gathered (doctor_ask.c, doctor_look*.c: /proc, /sys, sockets, the daemon's telemetry), then each check
+ * looks at them and adds findings (doctor_check*.c: pure, so the tests make up facts), then they are printed
+ * (doctor.c).
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
@@ -26,10 +27,10 @@
 
 /* The kernel's interface below a port. */
 struct doctor_iface {
-	bool wanted;               /* the port's device names one, or is one */
+	bool wanted; /* the port's device names one, or is one */
 	bool there;
 	char name[CONFIG_NAME_BYTES];
-	char driver[16];           /* as ethtool says it: "veth" */
+	char driver[16]; /* as ethtool says it: "veth" */
 	int mtu, up, carrier;
 	int tx_checksum, gso, tso, gro, lro; /* offloads: 1: on */
 	int numa_node;
@@ -40,15 +41,15 @@ struct doctor_iface {
 };
 
 struct doctor_worker {
-	int wait_permille;         /* of the sample: its thread could run and another one had the CPU */
-	int other_permille;        /* of the sample: CPU time of others on its CPUs, the daemon's threads left out */
-	bool isolated;             /* all its CPUs are kept from the scheduler */
-	uint32_t n_cpus;           /* 0: the text could not be read */
+	int wait_permille;  /* of the sample: its thread could run and another one had the CPU */
+	int other_permille; /* of the sample: CPU time of others on its CPUs, the daemon's threads left out */
+	bool isolated;      /* all its CPUs are kept from the scheduler */
+	uint32_t n_cpus;    /* 0: the text could not be read */
 	uint8_t cpus[DOCTOR_MAX_CPUS / 8];
-	int numa_node;             /* of its CPUs; -1: unknown, -2: several */
+	int numa_node; /* of its CPUs; -1: unknown, -2: several */
 };
 
-struct doctor_port {           /* as the daemon tells */
+struct doctor_port { /* as the daemon tells */
 	char name[CONFIG_NAME_BYTES];
 	char pfc[16];
 	bool up;
@@ -81,9 +82,9 @@ struct doctor_counter {
 struct doctor_host {
 	struct wire_addr addr;
 	char address[DOCTOR_NAME_BYTES];
-	bool named;                /* on the command line */
-	bool tried;                /* by the daemon: the rest is known */
-	bool complete;             /* and it had the time it needs */
+	bool named;    /* on the command line */
+	bool tried;    /* by the daemon: the rest is known */
+	bool complete; /* and it had the time it needs */
 	char route[16], device[CONFIG_NAME_BYTES], port[CONFIG_NAME_BYTES], local[DOCTOR_NAME_BYTES];
 	char next_hop[DOCTOR_NAME_BYTES], neighbour[16];
 	bool no_echo;
@@ -91,14 +92,14 @@ struct doctor_host {
 };
 
 struct doctor_facts {
-	char file[CONFIG_TEXT_BYTES];      /* "": no configuration was found */
+	char file[CONFIG_TEXT_BYTES]; /* "": no configuration was found */
 	unsigned config_errors;
 	char config_error[DOCTOR_TEXT_BYTES]; /* the first */
-	const struct config *config;       /* NULL: none, or with errors */
-	int file_is_newer;                 /* than the daemon's start */
+	const struct config *config;          /* NULL: none, or with errors */
+	int file_is_newer;                    /* than the daemon's start */
 
-	bool daemon;                       /* it answers */
-	long pid;                          /* 0: unknown */
+	bool daemon; /* it answers */
+	long pid;    /* 0: unknown */
 	uint32_t n_ports, n_neighbours, n_qps, n_alarms, n_counters, n_hosts;
 	struct doctor_port ports[CONFIG_MAX_PORTS];
 	struct doctor_neighbour neighbours[DOCTOR_MAX_NEIGHBOURS];
@@ -107,14 +108,14 @@ struct doctor_facts {
 	struct doctor_counter counters[DOCTOR_MAX_COUNTERS];
 	struct doctor_host hosts[DOCTOR_MAX_HOSTS];
 
-	struct doctor_iface ifaces[CONFIG_MAX_PORTS]; /* as config->ports */
+	struct doctor_iface ifaces[CONFIG_MAX_PORTS];     /* as config->ports */
 	struct doctor_worker workers[CONFIG_MAX_WORKERS]; /* as config->workers */
-	int pci_numa_node[CONFIG_MAX_PORTS];  /* of ports on PCI devices */
+	int pci_numa_node[CONFIG_MAX_PORTS];              /* of ports on PCI devices */
 	int numa_nodes;
-	int64_t huge_pages, huge_free;     /* of all sizes */
-	int64_t memlock_bytes;             /* soft limit; INT64_MAX: none */
-	bool may_lock;                     /* has CAP_IPC_LOCK, so the limit says nothing */
-	char clock_source[32];             /* "": unknown */
+	int64_t huge_pages, huge_free; /* of all sizes */
+	int64_t memlock_bytes;         /* soft limit; INT64_MAX: none */
+	bool may_lock;                 /* has CAP_IPC_LOCK, so the limit says nothing */
+	char clock_source[32];         /* "": unknown */
 };
 
 /* ---- findings ---- */
@@ -131,20 +132,20 @@ struct doctor_finding {
 };
 
 struct doctor_report {
-	const char *check;                 /* whose findings come now */
+	const char *check; /* whose findings come now */
 	uint32_t n, left_out;
 	struct doctor_finding findings[DOCTOR_MAX_FINDINGS];
 };
 
-/* Adds one: what was seen, of what. Its `why` is a constant text, its `todo` is written by doctor_do(). Never NULL: without room it is
- * one that is not kept, unless it is worse than one that is. */
-struct doctor_finding *doctor_add(struct doctor_report *report, enum doctor_severity severity, const char *subject, const char *why,
-	const char *saw, ...) __attribute__((format(printf, 5, 6)));
+/* Adds one: what was seen, of what. Its `why` is a constant text, its `todo` is written by doctor_do(). Never NULL:
+ * without room it is one that is not kept, unless it is worse than one that is. */
+struct doctor_finding *doctor_add(struct doctor_report *report, enum doctor_severity severity, const char *subject,
+	const char *why, const char *saw, ...) __attribute__((format(printf, 5, 6)));
 void doctor_do(struct doctor_finding *finding, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- checks ---- */
 
-#define DOCTOR_CONFIG 1u  /* what a check needs */
+#define DOCTOR_CONFIG 1u /* what a check needs */
 #define DOCTOR_DAEMON 2u
 
 struct doctor_check {

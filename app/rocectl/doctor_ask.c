@@ -11,10 +11,10 @@
 #include "telemetry.h"
 #include "wire_addr.h"
 
-#define ROWS        64
+#define ROWS         64
 #define ASK_AGAIN_MS 150
-#define ASK_MS      7000 /* three requests for a neighbour a second apart, and echoes */
-#define MS          1000000l
+#define ASK_MS       7000 /* three requests for a neighbour a second apart, and echoes */
+#define MS           1000000l
 
 static char answer[TELEMETRY_ANSWER_BYTES];
 static char texts[TELEMETRY_TEXT_BYTES][TELEMETRY_TEXT_BYTES];
@@ -26,7 +26,8 @@ static const char *ask(int fd, const char *question)
 	return telemetry_ask(fd, question, answer) == 0 ? answer + strlen(answer) : NULL;
 }
 
-/* Copies a column of texts into the field at `at` of rows of `stride` bytes; rows beyond `most` are left out. How many. */
+/* Copies a column of texts into the field at `at` of rows of `stride` bytes; rows beyond `most` are left out. How many.
+ */
 static size_t text_column(const char *end, const char *name, void *at, size_t bytes, size_t stride, size_t most)
 {
 	size_t n = telemetry_texts(answer, end, name, texts, most < ROWS ? most : ROWS);
@@ -45,7 +46,8 @@ static size_t number_column(const char *end, const char *name, void *at, size_t 
 	return n;
 }
 
-#define TEXTS(name, rows, field, most)   text_column(end, name, (rows)->field, sizeof((rows)->field), sizeof(*(rows)), most)
+#define TEXTS(name, rows, field, most)                                                                                 \
+	text_column(end, name, (rows)->field, sizeof((rows)->field), sizeof(*(rows)), most)
 #define NUMBERS(name, rows, field, most) number_column(end, name, &(rows)->field, sizeof(*(rows)), most)
 
 static void ask_ports(int fd, struct doctor_facts *facts)
@@ -137,7 +139,8 @@ static void ask_alarms(int fd, struct doctor_facts *facts)
 /* All pairs of a name and a number of the one object in the answer. */
 static void ask_counters(int fd, struct doctor_facts *facts)
 {
-	const char *end = ask(fd, "/roced/counters"), *c = end != NULL ? telemetry_member(answer, end, "/roced/counters") : NULL;
+	const char *end = ask(fd, "/roced/counters"),
+		   *c = end != NULL ? telemetry_member(answer, end, "/roced/counters") : NULL;
 
 	while (c != NULL && c < end && (*c == '{' || *c == ',') && facts->n_counters < DOCTOR_MAX_COUNTERS) {
 		struct doctor_counter *counter = &facts->counters[facts->n_counters];

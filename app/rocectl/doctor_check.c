@@ -62,8 +62,8 @@ static struct doctor_finding *give_up(struct doctor_report *report, enum doctor_
 	return least->severity < severity ? least : NULL;
 }
 
-struct doctor_finding *doctor_add(struct doctor_report *report, enum doctor_severity severity, const char *subject, const char *why,
-	const char *saw, ...)
+struct doctor_finding *doctor_add(struct doctor_report *report, enum doctor_severity severity, const char *subject,
+	const char *why, const char *saw, ...)
 {
 	static struct doctor_finding nowhere;
 	struct doctor_finding *finding = &nowhere;
@@ -99,7 +99,8 @@ void doctor_do(struct doctor_finding *finding, const char *fmt, ...)
 
 static bool reaches(const struct wire_addr *own, uint32_t len, const struct wire_addr *addr)
 {
-	return wire_addr_is_v4(own) == wire_addr_is_v4(addr) && wire_addr_same_network(own, addr, wire_addr_prefix(own, len));
+	return wire_addr_is_v4(own) == wire_addr_is_v4(addr) &&
+	       wire_addr_same_network(own, addr, wire_addr_prefix(own, len));
 }
 
 bool doctor_has_route(const struct config *config, const struct wire_addr *addr)

@@ -95,12 +95,13 @@ static int64_t start_ns(long pid)
 		return -1;
 	c = strrchr(line, ')'); /* the name may hold anything */
 	if (c == NULL ||
-		sscanf(c + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
+		sscanf(c + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			&ticks) != 1)
 		return -1;
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	return (real.tv_sec - boot.tv_sec) * SECOND_NS + real.tv_nsec - boot.tv_nsec +
-		(int64_t)ticks * (SECOND_NS / sysconf(_SC_CLK_TCK));
+	       (int64_t)ticks * (SECOND_NS / sysconf(_SC_CLK_TCK));
 }
 
 static int file_is_newer(const char *file, long pid)
@@ -188,7 +189,8 @@ static void look_numa(struct doctor_facts *facts)
 		if (!net_is_pci(facts->config->ports[p].device))
 			continue;
 		net_device_name(facts->config->ports[p].device, name, sizeof(name));
-		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s%.20s/numa_node", strlen(name) < 12 ? "0000:" : "", name);
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s%.20s/numa_node", strlen(name) < 12 ? "0000:" : "",
+			name);
 		facts->pci_numa_node[p] = (int)read_number(path);
 	}
 }

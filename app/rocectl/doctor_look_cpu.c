@@ -14,9 +14,9 @@
 
 struct sample {
 	int64_t at_ns;
-	int64_t daemon_ns;                 /* CPU time of all its threads */
+	int64_t daemon_ns;                   /* CPU time of all its threads */
 	int64_t wait_ns[CONFIG_MAX_WORKERS]; /* of workers; -1: no such thread */
-	int64_t busy_ns[DOCTOR_MAX_CPUS];  /* of each CPU */
+	int64_t busy_ns[DOCTOR_MAX_CPUS];    /* of each CPU */
 };
 
 static int64_t tick_ns(void)
@@ -33,8 +33,9 @@ static void sample_cpus(struct sample *sample)
 		unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
 		unsigned cpu;
 
-		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq,
-			&steal) == 9 && cpu < DOCTOR_MAX_CPUS)
+		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle,
+			    &iowait, &irq, &softirq, &steal) == 9 &&
+			cpu < DOCTOR_MAX_CPUS)
 			sample->busy_ns[cpu] = (int64_t)(user + nice + system + irq + softirq + steal) * tick_ns();
 	}
 	if (f != NULL)
@@ -121,7 +122,8 @@ void doctor_look_cpus(struct doctor_facts *facts, unsigned sample_ms)
 				busy += after.busy_ns[cpu] - before.busy_ns[cpu];
 		}
 		worker->other_permille = permille(busy - (after.daemon_ns - before.daemon_ns), ns * worker->n_cpus);
-		worker->wait_permille = before.wait_ns[w] >= 0 && after.wait_ns[w] >= 0 ?
-			permille(after.wait_ns[w] - before.wait_ns[w], ns) : -1;
+		worker->wait_permille = before.wait_ns[w] >= 0 && after.wait_ns[w] >= 0
+						? permille(after.wait_ns[w] - before.wait_ns[w], ns)
+						: -1;
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's interfaces below ports, in the daemon's network namespace: by ioctls, for /sys shows those of its own namespace. */
+/* The kernel's interfaces below ports, in the daemon's network namespace: by ioctls, for /sys shows those of its own
+ * namespace. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -49,7 +50,8 @@ static void look_driver(int fd, struct doctor_iface *iface)
 	if (ioctl(fd, SIOCETHTOOL, &req) != 0)
 		return;
 	snprintf(iface->driver, sizeof(iface->driver), "%.*s", (int)sizeof(iface->driver) - 1, info.driver);
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%.*s/numa_node", (int)sizeof(info.bus_info) - 1, info.bus_info);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%.*s/numa_node", (int)sizeof(info.bus_info) - 1,
+		info.bus_info);
 	if (info.bus_info[0] != '\0')
 		read_number(path, &iface->numa_node);
 }
@@ -105,7 +107,8 @@ static void look_rdma(struct doctor_facts *facts)
 			struct doctor_iface *iface = &facts->ifaces[p];
 
 			if (iface->there && !strcmp(iface->name, netdev))
-				snprintf(iface->rdma, sizeof(iface->rdma), "%.*s", (int)sizeof(iface->rdma) - 1, entry->d_name);
+				snprintf(iface->rdma, sizeof(iface->rdma), "%.*s", (int)sizeof(iface->rdma) - 1,
+					entry->d_name);
 			rewind(f);
 		}
 		fclose(f);
@@ -127,7 +130,8 @@ static int enter(long pid)
 	back = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (back >= 0 && (fd < 0 || setns(fd, CLONE_NEWNET) != 0)) {
-		fprintf(stderr, "rocectl: the daemon's network namespace cannot be entered, so these interfaces are not its own\n");
+		fprintf(stderr, "rocectl: the daemon's network namespace cannot be entered, so these interfaces are "
+				"not its own\n");
 		close(back);
 		back = -1;
 	}
@@ -145,7 +149,8 @@ void doctor_look_ifaces(struct doctor_facts *facts)
 		const struct net_driver *driver = net_driver_find(device);
 		struct doctor_iface *iface = &facts->ifaces[p];
 
-		if (driver == NULL || driver->iface_arg == NULL || !net_driver_arg(device, driver->iface_arg, iface->name, sizeof(iface->name)))
+		if (driver == NULL || driver->iface_arg == NULL ||
+			!net_driver_arg(device, driver->iface_arg, iface->name, sizeof(iface->name)))
 			continue;
 		iface->wanted = driver->iface_exists || facts->daemon;
 		doctor_look_iface(iface);

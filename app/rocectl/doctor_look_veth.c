@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other end of a veth pair, in whatever network namespace it is. The kernel tells the end's index and a number that this namespace
- * has for the other one (rtnetlink(7), IFLA_LINK_NETNSID); which one that is, is found by asking for the number of those that have a name or a
- * process.
+ * The other end of a veth pair, in whatever network namespace it is. The kernel tells the end's index and a number that
+ * this namespace has for the other one (rtnetlink(7), IFLA_LINK_NETNSID); which one that is, is found by asking for the
+ * number of those that have a name or a process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,9 @@ static int32_t number_of(int fd)
 		struct rtattr attr;
 		int32_t value;
 	} question = {.head = {.nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETNSID, .nlmsg_flags = NLM_F_REQUEST},
-		.any = {.rtgen_family = AF_UNSPEC}, .attr = {.rta_len = RTA_LENGTH(sizeof(int32_t)), .rta_type = NETNSA_FD}, .value = fd};
+		.any = {.rtgen_family = AF_UNSPEC},
+		.attr = {.rta_len = RTA_LENGTH(sizeof(int32_t)), .rta_type = NETNSA_FD},
+		.value = fd};
 	char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 	int32_t number;
 	ssize_t n = ask(&question.head, answer);

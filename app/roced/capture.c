@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captures: begin, write, end. Main thread. */
-#include "capture.h"
+#include "capture_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,42 +15,16 @@
 #include "gateway.h"
 #include "log.h"
 
-#define SECOND_NS    1000000000u
-#define TICK_NS      5000000u          /* workers wake nobody for a capture */
-#define RINGS_BYTES  (16u << 20)       /* of all workers together */
-#define RING_LEAST   (512u << 10)
-#define OUT_BYTES    (256u << 10)
-#define TICK_BYTES   (1u << 20)        /* written in one go, so that clients are not kept waiting */
-#define LAST_NS      (5ull * SECOND_NS) /* the reader has for the rest */
-
-struct capture {
-	struct capture_spec spec;
-	struct capture_want want;
-	bool ending, tail;                 /* no more is taken; what it came to is written behind the packets */
-	uint64_t until_ns, begun_ns, last_ns;
-	uint64_t real_ns;                  /* real time is the monotonic one and this */
-	uint32_t n_ifaces, n_workers;
-	uint64_t packets, bytes;
-	size_t out_from, out_to;
-	struct capture_worker *workers[VD_MAX_WORKERS];
-	uint8_t out[OUT_BYTES];
-};
-
-struct capture_state {
-	struct capture *now;
-	struct capture_told last;
-};
+#define SECOND_NS   1000000000u
+#define RINGS_BYTES (16u << 20) /* of all workers together */
+#define RING_LEAST  (512u << 10)
+#define LAST_NS     (5ull * SECOND_NS) /* the reader has for the rest */
 
 static struct capture_state *state_of(struct roced *roced)
 {
 	if (roced->capture == NULL)
 		roced->capture = calloc(1, sizeof(*roced->capture));
 	return roced->capture;
-}
-
-static struct capture *running(const struct roced *roced)
-{
-	return roced->capture != NULL ? roced->capture->now : NULL;
 }
 
 /* ---- workers ---- */
@@ -94,7 +68,8 @@ static int make_workers(const struct roced *roced, struct capture *capture)
 	uint64_t bytes = RTE_MAX(RINGS_BYTES / roced->n_workers, (uint32_t)RING_LEAST);
 
 	for (uint32_t w = 0; w < roced->n_workers; w++) {
-		struct capture_worker *cw = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*cw), RTE_CACHE_LINE_SIZE));
+		struct capture_worker *cw =
+			aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*cw), RTE_CACHE_LINE_SIZE));
 
 		if (cw == NULL)
 			return -ENOMEM;
@@ -143,22 +118,27 @@ static void set_spec(const struct roced *roced, const struct capture_want *want,
 
 static void add_iface(struct capture *capture, const struct port *port, bool plain)
 {
-	const char *kind = plain ?
-		"packets as they are before protection and tunnels are put on, and after they are taken off: not what is on the wire" :
-		capture->want.decrypt ? "what is neither protected nor in a tunnel" : "as on the wire";
+	const char *kind = plain ? "packets as they are before protection and tunnels are put on, and after they are "
+				   "taken off: not what is on the wire"
+			   : capture->want.decrypt ? "what is neither protected nor in a tunnel"
+						   : "as on the wire";
 	char name[CONFIG_NAME_BYTES + 8], description[CAPTURE_FILE_TEXT];
 
 	snprintf(name, sizeof(name), "%s%s", port->config->name, plain ? " plain" : "");
-	snprintf(description, sizeof(description), "port of roced on %.*s: %s", CONFIG_TEXT_BYTES, port->config->device, kind);
+	snprintf(description, sizeof(description), "port of roced on %.*s: %s", CONFIG_TEXT_BYTES, port->config->device,
+		kind);
 	(plain ? capture->spec.plain_iface : capture->spec.wire_iface)[port->index] = (uint8_t)capture->n_ifaces++;
-	capture->out_to += capture_file_interface(capture->out + capture->out_to, name, description, port->mac, capture->want.snaplen);
+	capture->out_to += capture_file_interface(
+		capture->out + capture->out_to, name, description, port->mac, capture->want.snaplen);
 }
 
 /* Section and interfaces, which the reader has before any packet. */
 static void write_head(const struct roced *roced, struct capture *capture)
 {
-	capture->out_to = capture_file_section(capture->out, "roced " ROCED_VERSION, capture->want.decrypt ?
-		"decrypted: interfaces called \"plain\" show packets without protection and tunnels, as nobody sees them on the wire" : "");
+	capture->out_to = capture_file_section(capture->out, "roced " ROCED_VERSION,
+		capture->want.decrypt ? "decrypted: interfaces called \"plain\" show packets without protection and "
+					"tunnels, as nobody sees them on the wire"
+				      : "");
 	memset(capture->spec.wire_iface, CAPTURE_NO_IFACE, sizeof(capture->spec.wire_iface));
 	memset(capture->spec.plain_iface, CAPTURE_NO_IFACE, sizeof(capture->spec.plain_iface));
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
@@ -187,7 +167,8 @@ static void set_times(struct capture *capture)
 	clock_gettime(CLOCK_REALTIME, &real);
 	capture->begun_ns = clock_now_ns();
 	capture->real_ns = (uint64_t)real.tv_sec * SECOND_NS + (uint64_t)real.tv_nsec - capture->begun_ns;
-	capture->until_ns = capture->want.seconds != 0 ? capture->begun_ns + capture->want.seconds * SECOND_NS : UINT64_MAX;
+	capture->until_ns =
+		capture->want.seconds != 0 ? capture->begun_ns + capture->want.seconds * SECOND_NS : UINT64_MAX;
 }
 
 static int fail(struct capture *capture, int fd, char why[CAPTURE_WHY_BYTES], const char *text, int rc)
@@ -202,7 +183,8 @@ static int fail(struct capture *capture, int fd, char why[CAPTURE_WHY_BYTES], co
 
 int capture_begin(struct roced *roced, const struct capture_want *want, char why[CAPTURE_WHY_BYTES])
 {
-	struct epoll_event event = {.events = 0, .data.fd = want->fd}; /* its reader's end is told whether asked for or not */
+	struct epoll_event event = {
+		.events = 0, .data.fd = want->fd}; /* its reader's end is told whether asked for or not */
 	struct capture_state *state = state_of(roced);
 	struct capture *capture;
 
@@ -232,7 +214,7 @@ int capture_begin(struct roced *roced, const struct capture_want *want, char why
 
 /* ---- end ---- */
 
-static uint64_t sum(const struct capture *capture, bool missed, uint32_t iface)
+uint64_t capture_sum(const struct capture *capture, bool missed, uint32_t iface)
 {
 	uint64_t n = 0;
 
@@ -246,7 +228,7 @@ static uint64_t sum(const struct capture *capture, bool missed, uint32_t iface)
 
 static void update(struct roced *roced)
 {
-	struct capture *capture = running(roced);
+	struct capture *capture = capture_running(roced);
 	struct capture_told *told = &roced->capture->last;
 
 	if (capture == NULL)
@@ -255,12 +237,12 @@ static void update(struct roced *roced)
 	told->bytes = capture->bytes;
 	told->missed = 0;
 	for (uint32_t i = 0; i < capture->n_ifaces; i++)
-		told->missed += sum(capture, true, i);
+		told->missed += capture_sum(capture, true, i);
 }
 
-static void finish(struct roced *roced)
+void capture_finish(struct roced *roced)
 {
-	struct capture *capture = running(roced);
+	struct capture *capture = capture_running(roced);
 
 	update(roced);
 	roced->capture->last.running = false;
@@ -272,9 +254,9 @@ static void finish(struct roced *roced)
 }
 
 /* Workers take no more from now on. */
-static void stop_taking(struct roced *roced, const char *end, uint64_t now_ns)
+void capture_stop_taking(struct roced *roced, const char *end, uint64_t now_ns)
 {
-	struct capture *capture = running(roced);
+	struct capture *capture = capture_running(roced);
 
 	if (capture == NULL || capture->ending)
 		return;
@@ -286,135 +268,24 @@ static void stop_taking(struct roced *roced, const char *end, uint64_t now_ns)
 
 void capture_end(struct roced *roced)
 {
-	stop_taking(roced, "asked to", clock_now_ns());
-}
-
-/* ---- writing ---- */
-
-/* Writes what is in out. False: the reader takes no more now, or is gone. */
-static bool flush(struct roced *roced, struct capture *capture)
-{
-	while (capture->out_from < capture->out_to) {
-		ssize_t n = write(capture->want.fd, capture->out + capture->out_from, capture->out_to - capture->out_from);
-
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			capture_reader_gone(roced);
-		if (n <= 0)
-			return false;
-		capture->out_from += (size_t)n;
-		capture->bytes += (uint64_t)n;
-	}
-	capture->out_from = capture->out_to = 0;
-	return true;
-}
-
-/* Of all workers' oldest records the oldest one. NULL: there is none. */
-static struct capture_ring *oldest(struct capture *capture, struct capture_record *record)
-{
-	struct capture_ring *found = NULL;
-
-	for (uint32_t w = 0; w < capture->n_workers; w++) {
-		struct capture_record other;
-
-		if (!capture_ring_peek(&capture->workers[w]->ring, &other) || (found != NULL && other.ns >= record->ns))
-			continue;
-		*record = other;
-		found = &capture->workers[w]->ring;
-	}
-	return found;
-}
-
-static bool is_enough(const struct capture *capture)
-{
-	return capture->want.count != 0 && capture->packets >= capture->want.count;
-}
-
-/* Moves records to out, as many as fit. False: there are no more. */
-static bool fill(struct capture *capture)
-{
-	struct capture_record record;
-	struct capture_ring *ring;
-
-	while (!is_enough(capture) && (ring = oldest(capture, &record)) != NULL) {
-		struct capture_file_packet packet = {.iface = record.iface, .queue = record.queue, .ns = record.ns + capture->real_ns,
-			.bytes = record.bytes, .wire_bytes = record.wire_bytes, .out = record.out != 0};
-
-		if (OUT_BYTES - capture->out_to < record.bytes + CAPTURE_FILE_EXTRA)
-			return true;
-		capture_ring_take(ring, &record, capture->out + capture->out_to + CAPTURE_FILE_DATA);
-		capture->out_to += capture_file_packet(capture->out + capture->out_to, &packet, NULL);
-		capture->packets++;
-	}
-	return false;
-}
-
-/* What each interface came to, behind the last packet. */
-static void write_tail(struct capture *capture, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < capture->n_ifaces; i++) {
-		struct capture_file_stats stats = {.iface = i, .start_ns = capture->begun_ns + capture->real_ns, .end_ns = now_ns + capture->real_ns,
-			.taken = sum(capture, false, i), .missed = sum(capture, true, i)};
-
-		capture->out_to += capture_file_stats(capture->out + capture->out_to, &stats,
-			stats.missed != 0 ? "some packets are missing: they came faster than they were written" : "");
-	}
-}
-
-/* Of what ends: the tail, when all else is written. True: nothing is left to do, or no time. */
-static bool is_over(struct roced *roced, struct capture *capture, uint64_t now_ns)
-{
-	struct capture_record record;
-
-	if (!capture->tail && capture->out_to == 0 && (is_enough(capture) || oldest(capture, &record) == NULL)) {
-		capture->tail = true;
-		write_tail(capture, now_ns);
-		(void)flush(roced, capture);
-		if (running(roced) == NULL)
-			return false;
-	}
-	return (capture->tail && capture->out_to == 0) || now_ns >= capture->last_ns;
-}
-
-uint64_t capture_tick(struct roced *roced, uint64_t now_ns)
-{
-	struct capture *capture = running(roced);
-	uint64_t from;
-	bool more = true;
-
-	if (capture == NULL)
-		return UINT64_MAX;
-	if (now_ns >= capture->until_ns)
-		stop_taking(roced, "time is over", now_ns);
-	from = capture->bytes;
-	while (more && capture->bytes - from < TICK_BYTES) {
-		more = fill(capture);
-		if (!flush(roced, capture))
-			break;
-	}
-	if (running(roced) == NULL)
-		return UINT64_MAX;
-	if (is_enough(capture))
-		stop_taking(roced, "enough packets", now_ns);
-	if (capture->ending && is_over(roced, capture, now_ns))
-		finish(roced);
-	return running(roced) != NULL ? now_ns + TICK_NS : UINT64_MAX;
+	capture_stop_taking(roced, "asked to", clock_now_ns());
 }
 
 /* ---- the rest ---- */
 
 bool capture_is_pipe(const struct roced *roced, int fd)
 {
-	const struct capture *capture = running(roced);
+	const struct capture *capture = capture_running(roced);
 
 	return capture != NULL && capture->want.fd == fd;
 }
 
 void capture_reader_gone(struct roced *roced)
 {
-	if (running(roced) == NULL)
+	if (capture_running(roced) == NULL)
 		return;
-	stop_taking(roced, "its reader is gone", clock_now_ns());
-	finish(roced);
+	capture_stop_taking(roced, "its reader is gone", clock_now_ns());
+	capture_finish(roced);
 }
 
 void capture_tell(const struct roced *roced, struct capture_told *told)
@@ -429,12 +300,12 @@ void capture_tell(const struct roced *roced, struct capture_told *told)
 
 void capture_fini(struct roced *roced)
 {
-	if (running(roced) != NULL) {
-		stop_taking(roced, "the daemon ends", clock_now_ns());
+	if (capture_running(roced) != NULL) {
+		capture_stop_taking(roced, "the daemon ends", clock_now_ns());
 		(void)capture_tick(roced, clock_now_ns());
 	}
-	if (running(roced) != NULL)
-		finish(roced);
+	if (capture_running(roced) != NULL)
+		capture_finish(roced);
 	free(roced->capture);
 	roced->capture = NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captures of packets (docs/capture.md), one at a time. A worker whose `capture` is not NULL copies what the filter takes into a ring of its
- * own; the main thread takes it out, makes pcapng of it and writes that to a pipe, without ever waiting: what the reader does not take in time
- * fills the rings, and what these do not hold is missed and counted. All memory is taken when a capture begins.
+ * Captures of packets (docs/capture.md), one at a time. A worker whose `capture` is not NULL copies what the filter
+ * takes into a ring of its own; the main thread takes it out, makes pcapng of it and writes that to a pipe, without
+ * ever waiting: what the reader does not take in time fills the rings, and what these do not hold is missed and
+ * counted. All memory is taken when a capture begins.
  *
  * capture.c (main thread) begins, writes and ends; capture_tap.c (workers) takes packets.
  */
@@ -28,14 +29,14 @@ enum capture_point {
 
 /* What is asked for. */
 struct capture_want {
-	int fd;                    /* a pipe to write to */
-	uint32_t ports;            /* a bit for each; 0: all */
+	int fd;         /* a pipe to write to */
+	uint32_t ports; /* a bit for each; 0: all */
 	bool by_qp;
 	uint32_t qpn;
-	bool decrypt;              /* protected packets, and those of tunnels, as they are without that */
-	uint32_t snaplen;          /* bytes of each packet, 1 to CAPTURE_MAX_SNAPLEN */
-	uint64_t count;            /* packets after which it ends; 0: any number */
-	uint64_t seconds;          /* and time; 0: any */
+	bool decrypt;     /* protected packets, and those of tunnels, as they are without that */
+	uint32_t snaplen; /* bytes of each packet, 1 to CAPTURE_MAX_SNAPLEN */
+	uint64_t count;   /* packets after which it ends; 0: any number */
+	uint64_t seconds; /* and time; 0: any */
 };
 
 /* What workers read of it; fixed while they have it. */
@@ -44,7 +45,7 @@ struct capture_spec {
 	bool decrypt;
 	uint32_t snaplen;
 	uint8_t wire_iface[CONFIG_MAX_PORTS], plain_iface[CONFIG_MAX_PORTS]; /* CAPTURE_NO_IFACE: not this port */
-	uint32_t protected_port, n_protected_ports; /* UDP destination ports; none: 0 */
+	uint32_t protected_port, n_protected_ports;                          /* UDP destination ports; none: 0 */
 	uint32_t tunnel_port, n_tunnel_ports;
 };
 
@@ -52,15 +53,16 @@ struct capture_spec {
 struct capture_worker {
 	const struct capture_spec *spec;
 	struct capture_ring ring;
-	_Atomic uint64_t taken[2 * CONFIG_MAX_PORTS], missed[2 * CONFIG_MAX_PORTS]; /* by interface; the worker writes */
+	_Atomic uint64_t taken[2 * CONFIG_MAX_PORTS],
+		missed[2 * CONFIG_MAX_PORTS]; /* by interface; the worker writes */
 };
 
 /* What the last capture, or the one that runs, came to. */
 struct capture_told {
 	bool running;
-	uint64_t captures;         /* ever begun */
+	uint64_t captures;               /* ever begun */
 	uint64_t packets, bytes, missed; /* written, and not taken for lack of room */
-	const char *end;           /* why it ended; "": it runs, or there was none */
+	const char *end;                 /* why it ended; "": it runs, or there was none */
 };
 
 /* Begins one; takes the descriptor, also when it fails. 0; -EBUSY, -ENOMEM, -EINVAL, with what is wrong in why. */
@@ -77,6 +79,7 @@ void capture_reader_gone(struct roced *roced);
 void capture_fini(struct roced *roced);
 
 /* ---- in workers, when worker->capture is not NULL ---- */
-void capture_take(struct worker *worker, enum capture_point point, uint32_t queue, struct rte_mbuf *const *pkts, uint32_t n);
+void capture_take(
+	struct worker *worker, enum capture_point point, uint32_t queue, struct rte_mbuf *const *pkts, uint32_t n);
 
 #endif

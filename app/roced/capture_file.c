@@ -10,22 +10,22 @@
 #define BYTE_ORDER      0x1a2b3c4du
 #define LINK_ETHERNET   1u
 
-#define OPT_END         0u
-#define OPT_COMMENT     1u
-#define SHB_USERAPPL    4u
-#define IF_NAME         2u
-#define IF_DESCRIPTION  3u
-#define IF_MAC          6u
-#define IF_TSRESOL      9u
-#define NANOSECONDS     9u    /* 10^-9 s */
-#define EPB_FLAGS       2u
-#define EPB_QUEUE       6u
-#define FLAG_IN         1u
-#define FLAG_OUT        2u
-#define ISB_START       2u
-#define ISB_END         3u
-#define ISB_IFRECV      4u
-#define ISB_IFDROP      5u
+#define OPT_END        0u
+#define OPT_COMMENT    1u
+#define SHB_USERAPPL   4u
+#define IF_NAME        2u
+#define IF_DESCRIPTION 3u
+#define IF_MAC         6u
+#define IF_TSRESOL     9u
+#define NANOSECONDS    9u /* 10^-9 s */
+#define EPB_FLAGS      2u
+#define EPB_QUEUE      6u
+#define FLAG_IN        1u
+#define FLAG_OUT       2u
+#define ISB_START      2u
+#define ISB_END        3u
+#define ISB_IFRECV     4u
+#define ISB_IFDROP     5u
 
 static uint8_t *put16(uint8_t *to, uint32_t v)
 {
@@ -97,7 +97,8 @@ size_t capture_file_section(uint8_t *out, const char *application, const char *c
 	return end(out, put_text(to, SHB_USERAPPL, application));
 }
 
-size_t capture_file_interface(uint8_t *out, const char *name, const char *description, const uint8_t mac[6], uint32_t snaplen)
+size_t capture_file_interface(
+	uint8_t *out, const char *name, const char *description, const uint8_t mac[6], uint32_t snaplen)
 {
 	static const uint8_t resolution = NANOSECONDS;
 	uint8_t *to = begin(out, BLOCK_INTERFACE);

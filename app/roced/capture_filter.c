@@ -7,11 +7,11 @@
 #include "wire_psp.h"
 #include "wire_tunnel.h"
 
-#define UDP_BYTES   8u
-#define BTH_BYTES   12u
-#define DETH_BYTES  8u
-#define UD_OPCODES  0x60u /* the upper three bits of those of unreliable datagrams (IBTA vol. 1, table 38) */
-#define SERVICE     0xe0u
+#define UDP_BYTES  8u
+#define BTH_BYTES  12u
+#define DETH_BYTES 8u
+#define UD_OPCODES 0x60u /* the upper three bits of those of unreliable datagrams (IBTA vol. 1, table 38) */
+#define SERVICE    0xe0u
 
 static uint32_t get24(const uint8_t *p)
 {
@@ -30,7 +30,8 @@ static bool is_peer(const struct capture_filter *filter, const uint8_t *frame, c
 	return false;
 }
 
-bool capture_filter_takes(const struct capture_filter *filter, const uint8_t *frame, size_t n, size_t frame_bytes, bool out)
+bool capture_filter_takes(
+	const struct capture_filter *filter, const uint8_t *frame, size_t n, size_t frame_bytes, bool out)
 {
 	struct wire_udp_at at;
 	const uint8_t *bth;
@@ -45,7 +46,7 @@ bool capture_filter_takes(const struct capture_filter *filter, const uint8_t *fr
 	bth = frame + at.l4 + UDP_BYTES;
 	dqpn = get24(bth + 5);
 	from_it = (bth[0] & SERVICE) == UD_OPCODES && at.l4 + UDP_BYTES + BTH_BYTES + DETH_BYTES <= n &&
-		get24(bth + BTH_BYTES + 5) == filter->qpn;
+		  get24(bth + BTH_BYTES + 5) == filter->qpn;
 	if (!filter->ours)
 		return dqpn == filter->qpn || from_it;
 	if (!out)

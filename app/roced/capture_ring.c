@@ -47,7 +47,8 @@ static void copy_out(const struct capture_ring *ring, uint64_t at, void *to, siz
 		memcpy((uint8_t *)to + first, ring->data, n - first);
 }
 
-bool capture_ring_put(struct capture_ring *ring, const struct capture_record *record, const struct iovec *parts, unsigned n_parts)
+bool capture_ring_put(
+	struct capture_ring *ring, const struct capture_record *record, const struct iovec *parts, unsigned n_parts)
 {
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 	uint64_t at = head + sizeof(*record), room = room_of(record->bytes);

@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "wire_psp.h"
 
-#define MAX_PARTS  8u  /* segments of a packet that are copied, the header of what was in a tunnel counted */
+#define MAX_PARTS  8u /* segments of a packet that are copied, the header of what was in a tunnel counted */
 #define ETH_BYTES  14u
 #define MACS_BYTES 12u
 
@@ -21,7 +21,8 @@ static enum kind kind_of(const struct capture_spec *spec, const struct rte_mbuf 
 }
 
 /* The packet's bytes behind the first `skip`, cut to `most`, as parts behind those that are there. Their sum. */
-static uint32_t add_parts(struct iovec *parts, unsigned *n_parts, const struct rte_mbuf *m, uint32_t skip, uint32_t most)
+static uint32_t add_parts(
+	struct iovec *parts, unsigned *n_parts, const struct rte_mbuf *m, uint32_t skip, uint32_t most)
 {
 	uint32_t sum = 0;
 
@@ -56,7 +57,8 @@ static void take_frame(struct capture_worker *cw, struct capture_record *record,
 	struct iovec parts[MAX_PARTS];
 	unsigned n_parts = 0;
 
-	if (!capture_filter_takes(&spec->filter, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, record->out))
+	if (!capture_filter_takes(
+		    &spec->filter, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, record->out))
 		return;
 	record->wire_bytes = m->pkt_len;
 	record->bytes = add_parts(parts, &n_parts, m, 0, spec->snaplen);
@@ -89,7 +91,8 @@ static bool take_tunnelled(struct capture_worker *cw, struct capture_record *rec
 		return true;
 	parts[0] = (struct iovec){head, RTE_MIN(ETH_BYTES, spec->snaplen)};
 	record->bytes = (uint32_t)parts[0].iov_len;
-	record->bytes += add_parts(parts, &n_parts, m, (uint32_t)off, RTE_MIN(spec->snaplen, record->wire_bytes) - record->bytes);
+	record->bytes += add_parts(
+		parts, &n_parts, m, (uint32_t)off, RTE_MIN(spec->snaplen, record->wire_bytes) - record->bytes);
 	put(cw, record, parts, n_parts);
 	return true;
 }
@@ -112,7 +115,8 @@ static void take_one(struct capture_worker *cw, struct capture_record *record, e
 		take_frame(cw, record, m);
 }
 
-void capture_take(struct worker *worker, enum capture_point point, uint32_t queue, struct rte_mbuf *const *pkts, uint32_t n)
+void capture_take(
+	struct worker *worker, enum capture_point point, uint32_t queue, struct rte_mbuf *const *pkts, uint32_t n)
 {
 	struct capture_worker *cw = worker->capture;
 	struct capture_record record = {

@@ -8,17 +8,17 @@
 #include "wire_echo.h"
 #include "worker.h"
 
-#define ECHO_GAP_NS   200000000u   /* between two of one length */
-#define FORGOTTEN_NS  10000000000u /* so long nobody has asked */
-#define SEQ_LONG      0x8000u
+#define ECHO_GAP_NS  200000000u   /* between two of one length */
+#define FORGOTTEN_NS 10000000000u /* so long nobody has asked */
+#define SEQ_LONG     0x8000u
 
 struct trial {
 	struct reach told;
 	struct roced *roced;
-	bool used, waits;                  /* waits: for its neighbour, whose callback has the trial */
+	bool used, waits; /* waits: for its neighbour, whose callback has the trial */
 	struct link *link;
 	uint64_t asked_ns, sent_ns[2], next_ns;
-	uint32_t answered_mask[2];         /* a bit for each sequence number: duplicates count once */
+	uint32_t answered_mask[2]; /* a bit for each sequence number: duplicates count once */
 };
 
 struct reach_trials {
@@ -102,8 +102,8 @@ static void send_one(struct trial *trial, uint32_t ip_bytes, uint16_t seq)
 	memcpy(nd_from.mac, from->mac, sizeof(nd_from.mac));
 	nd_from.has_vlan = from->has_vlan;
 	nd_from.vlan_tci = from->vlan_tci;
-	m->data_len = (uint16_t)wire_echo_build(rte_pktmbuf_mtod(m, uint8_t *), &nd_from, &trial->told.addr, mac,
-		roced->reach->id, seq, ip_bytes);
+	m->data_len = (uint16_t)wire_echo_build(
+		rte_pktmbuf_mtod(m, uint8_t *), &nd_from, &trial->told.addr, mac, roced->reach->id, seq, ip_bytes);
 	m->pkt_len = m->data_len;
 	m->port = port->id;
 	*roced_route(m) = ROUTE_TX;
@@ -113,7 +113,7 @@ static void send_one(struct trial *trial, uint32_t ip_bytes, uint16_t seq)
 static bool wants_more(const struct reach *told)
 {
 	return (told->short_answered == 0 && told->short_sent < REACH_ECHOES) ||
-		(told->long_answered == 0 && told->long_sent < REACH_ECHOES);
+	       (told->long_answered == 0 && told->long_sent < REACH_ECHOES);
 }
 
 /* Of both lengths, until one of each is answered. */
@@ -185,13 +185,15 @@ bool reach_rx(struct roced *roced, const struct port *port, const uint8_t *frame
 	size_t ip_bytes;
 	unsigned kind;
 
-	if (trial == NULL || trial->told.port != port->index || memcmp(&msg->dst, &trial->told.local, sizeof(msg->dst)) != 0)
+	if (trial == NULL || trial->told.port != port->index ||
+		memcmp(&msg->dst, &trial->told.local, sizeof(msg->dst)) != 0)
 		return false;
 	wire_echo_read(frame, pkt, &id, &seq, &ip_bytes);
 	kind = (seq & SEQ_LONG) != 0;
 	seq &= SEQ_LONG - 1;
 	if (id != roced->reach->id || seq >= (kind ? trial->told.long_sent : trial->told.short_sent) ||
-		ip_bytes != (kind ? trial->told.long_bytes : WIRE_ECHO_LEAST) || (trial->answered_mask[kind] & 1u << seq) != 0)
+		ip_bytes != (kind ? trial->told.long_bytes : WIRE_ECHO_LEAST) ||
+		(trial->answered_mask[kind] & 1u << seq) != 0)
 		return false;
 	trial->answered_mask[kind] |= 1u << seq;
 	if (kind)

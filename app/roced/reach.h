@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a host can be reached, and by packets of which length: what `rocectl doctor` asks. A trial finds the way as queue pairs do (the
- * device's networks, its router, ARP or neighbour discovery), then sends echo requests, short ones and ones of the longest packet that the
- * device sends. Main thread. Nothing is done by time: whoever asks again moves a trial on, and one nobody asks about any more gives its
- * place away.
+ * Whether a host can be reached, and by packets of which length: what `rocectl doctor` asks. A trial finds the way as
+ * queue pairs do (the device's networks, its router, ARP or neighbour discovery), then sends echo requests, short ones
+ * and ones of the longest packet that the device sends. Main thread. Nothing is done by time: whoever asks again moves
+ * a trial on, and one nobody asks about any more gives its place away.
  */
 #ifndef REACH_H
 #define REACH_H
@@ -22,15 +22,15 @@ struct reach {
 	uint32_t device, port;                  /* indices; no matter without a route */
 	enum reach_route route;
 	enum reach_neighbour neighbour;
-	bool no_echo;                           /* the kernel gets what the host answers: docs/af_xdp.md */
-	uint32_t long_bytes;                    /* of the longest IP packet that is tried */
+	bool no_echo;        /* the kernel gets what the host answers: docs/af_xdp.md */
+	uint32_t long_bytes; /* of the longest IP packet that is tried */
 	uint32_t short_sent, short_answered, long_sent, long_answered;
-	uint64_t rtt_ns;                        /* the least of them; 0: no answer */
+	uint64_t rtt_ns; /* the least of them; 0: no answer */
 	bool done;
 };
 
-/* Begins a trial, or moves on the one of that host, and tells what is known; one that was told as done is forgotten. 0; -EBUSY: there
- * are REACH_TRIALS, -ENOMEM. */
+/* Begins a trial, or moves on the one of that host, and tells what is known; one that was told as done is forgotten. 0;
+ * -EBUSY: there are REACH_TRIALS, -ENOMEM. */
 int reach_look(struct roced *roced, const struct wire_addr *addr, uint64_t now_ns, struct reach *out);
 /* An answer to an echo request, of anybody's. False: to none of ours. */
 bool reach_rx(struct roced *roced, const struct port *port, const uint8_t *frame, const struct wire_pkt *pkt,

@@ -20,8 +20,8 @@ static bool is_link_local(const struct wire_addr *addr)
 }
 
 /* How good the address is for packets to dst; REACH_NO_ROUTE: not at all. */
-static enum reach_route rate(const struct roced *roced, const struct port *port, const struct port_addr *addr, const struct wire_addr *dst,
-	struct wire_addr *hop)
+static enum reach_route rate(const struct roced *roced, const struct port *port, const struct port_addr *addr,
+	const struct wire_addr *dst, struct wire_addr *hop)
 {
 	if (wire_addr_is_v4(&addr->addr) != wire_addr_is_v4(dst) || is_link_local(&addr->addr) != is_link_local(dst))
 		return REACH_NO_ROUTE;
@@ -33,13 +33,15 @@ static enum reach_route rate(const struct roced *roced, const struct port *port,
 		return REACH_NO_ROUTE;
 	if (memcmp(hop, dst, sizeof(*hop)) != 0)
 		return REACH_BY_ROUTER;
-	return is_link_local(dst) || wire_addr_same_network(&addr->addr, dst, addr->prefix_len) ? REACH_ON_LINK : REACH_NO_ROUTE;
+	return is_link_local(dst) || wire_addr_same_network(&addr->addr, dst, addr->prefix_len) ? REACH_ON_LINK
+												: REACH_NO_ROUTE;
 }
 
 void reach_find_way(const struct roced *roced, const struct wire_addr *dst, struct reach *out)
 {
 	/* our own first, then its own network, then a router */
-	static const uint8_t rank[] = {[REACH_NO_ROUTE] = 0, [REACH_BY_ROUTER] = 1, [REACH_ON_LINK] = 2, [REACH_OURS] = 3};
+	static const uint8_t rank[] = {
+		[REACH_NO_ROUTE] = 0, [REACH_BY_ROUTER] = 1, [REACH_ON_LINK] = 2, [REACH_OURS] = 3};
 
 	memset(out, 0, sizeof(*out));
 	out->addr = *dst;

@@ -18,7 +18,7 @@
 struct request {
 	bool begin, end;
 	struct capture_want want;
-	char names[NAMES_BYTES];       /* of ports, a '+' between; "": all */
+	char names[NAMES_BYTES]; /* of ports, a '+' between; "": all */
 	bool ours;
 	int rc;
 	char why[CAPTURE_WHY_BYTES];
@@ -36,7 +36,8 @@ static bool find_ports(const struct roced *roced, struct request *request)
 		int p = name[0] != '\0' ? config_find_port(&roced->config, name) : -1;
 
 		if (p < 0) {
-			snprintf(request->why, sizeof(request->why), "there is no port \"%.*s\"", CONFIG_NAME_BYTES, name);
+			snprintf(request->why, sizeof(request->why), "there is no port \"%.*s\"", CONFIG_NAME_BYTES,
+				name);
 			return false;
 		}
 		request->want.ports |= 1u << p;
@@ -84,16 +85,22 @@ static bool parse(const char *params, struct request *request)
 	char qpn[16], *end;
 	int n = 0;
 
-	if (sscanf(params, "begin,%ld,%ld,%llu,%llu,%u,%u,%15[-0-9a-fx],%n", &pid, &number, &seconds, &count, &snaplen, &decrypt, qpn,
-		&n) != 7 || n == 0 || seconds > MAX_SECONDS || snaplen == 0 || snaplen > CAPTURE_MAX_SNAPLEN || decrypt > 1 ||
+	if (sscanf(params, "begin,%ld,%ld,%llu,%llu,%u,%u,%15[-0-9a-fx],%n", &pid, &number, &seconds, &count, &snaplen,
+		    &decrypt, qpn, &n) != 7 ||
+		n == 0 || seconds > MAX_SECONDS || snaplen == 0 || snaplen > CAPTURE_MAX_SNAPLEN || decrypt > 1 ||
 		strlen(params + n) >= sizeof(request->names))
 		return false;
 	want->by_qp = strcmp(qpn, "-") != 0;
 	want->qpn = (uint32_t)strtoul(qpn, &end, 0);
 	if (want->by_qp && (*end != '\0' || want->qpn > 0xffffff))
 		return false;
-	*want = (struct capture_want){.fd = fetch(pid, number), .by_qp = want->by_qp, .qpn = want->qpn, .decrypt = decrypt != 0,
-		.snaplen = snaplen, .count = count, .seconds = seconds};
+	*want = (struct capture_want){.fd = fetch(pid, number),
+		.by_qp = want->by_qp,
+		.qpn = want->qpn,
+		.decrypt = decrypt != 0,
+		.snaplen = snaplen,
+		.count = count,
+		.seconds = seconds};
 	strcpy(request->names, params + n);
 	return true;
 }

@@ -11,8 +11,8 @@
 #include "telemetry.h"
 #include "wire_addr.h"
 
-#define MAX_TOLD  48 /* neighbours of one answer: DPDK's answers have at most 16 KiB */
-#define MAC_TEXT  18
+#define MAX_TOLD 48 /* neighbours of one answer: DPDK's answers have at most 16 KiB */
+#define MAC_TEXT 18
 
 /* ---- one host ---- */
 
@@ -36,8 +36,10 @@ static void fill_reach(struct roced *roced, void *arg)
 
 static void put_reach(struct rte_tel_data *d, const struct ask_reach *ask)
 {
-	static const char *const routes[] = {
-		[REACH_NO_ROUTE] = "none", [REACH_OURS] = "ours", [REACH_ON_LINK] = "link", [REACH_BY_ROUTER] = "router"};
+	static const char *const routes[] = {[REACH_NO_ROUTE] = "none",
+		[REACH_OURS] = "ours",
+		[REACH_ON_LINK] = "link",
+		[REACH_BY_ROUTER] = "router"};
 	static const char *const neighbours[] = {
 		[REACH_NOT_ASKED] = "", [REACH_ASKING] = "asking", [REACH_KNOWN] = "known", [REACH_SILENT] = "silent"};
 	const struct reach *reach = &ask->reach;
@@ -118,7 +120,8 @@ static void print_mac(const struct path_neigh_info *info, char text[MAC_TEXT])
 
 	text[0] = '\0';
 	if (info->mac_valid)
-		(void)snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+		(void)snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+			mac[5]);
 }
 
 static int put_list(struct rte_tel_data *d, const struct list *list)

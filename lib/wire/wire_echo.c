@@ -75,8 +75,8 @@ static uint32_t pseudo_sum(const uint8_t *ip, size_t icmp_bytes)
 	return wire_csum_add(wire_csum_add(0, rest, sizeof(rest)), ip + 8, 32);
 }
 
-size_t wire_echo_build(uint8_t *out, const struct wire_nd_from *from, const struct wire_addr *dst, const uint8_t dmac[6], uint16_t id,
-	uint16_t seq, size_t ip_bytes)
+size_t wire_echo_build(uint8_t *out, const struct wire_nd_from *from, const struct wire_addr *dst,
+	const uint8_t dmac[6], uint16_t id, uint16_t seq, size_t ip_bytes)
 {
 	bool v4 = wire_addr_is_v4(dst);
 	uint8_t *ip = write_eth(out, from, dmac, v4 ? TYPE_IP4 : TYPE_IP6), *icmp = ip + (v4 ? IP4_BYTES : IP6_BYTES);

@@ -16,11 +16,11 @@
 #include "doctor.h"
 #include "wire_addr.h"
 
-#define PORT "{ name = \"p0\"; device = \"net_af_packet0,iface=eth1,framesz=8192,blocksz=65536\"; mtu = 4200; "
-#define ONE_PORT    "ports = ( " PORT "} );\n"
-#define ONE_DEVICE  "devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ]; mtu = 4096; } );\n"
-#define ONE_WORKER  "workers = ( { lcore = 1; } );\n"
-#define PLAIN       ONE_WORKER ONE_PORT ONE_DEVICE
+#define PORT       "{ name = \"p0\"; device = \"net_af_packet0,iface=eth1,framesz=8192,blocksz=65536\"; mtu = 4200; "
+#define ONE_PORT   "ports = ( " PORT "} );\n"
+#define ONE_DEVICE "devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ]; mtu = 4096; } );\n"
+#define ONE_WORKER "workers = ( { lcore = 1; } );\n"
+#define PLAIN      ONE_WORKER ONE_PORT ONE_DEVICE
 
 static struct config config;
 static struct doctor_facts facts;
@@ -48,8 +48,14 @@ static inline void well(const char *text)
 	facts.memlock_bytes = INT64_MAX;
 	facts.numa_nodes = 1;
 	for (uint32_t p = 0; p < CONFIG_MAX_PORTS; p++)
-		facts.ifaces[p] = (struct doctor_iface){.wanted = true, .there = true, .name = "eth1", .driver = "veth", .mtu = 9000, .up = 1,
-			.carrier = 1, .numa_node = -1};
+		facts.ifaces[p] = (struct doctor_iface){.wanted = true,
+			.there = true,
+			.name = "eth1",
+			.driver = "veth",
+			.mtu = 9000,
+			.up = 1,
+			.carrier = 1,
+			.numa_node = -1};
 	for (uint32_t w = 0; w < CONFIG_MAX_WORKERS; w++) {
 		char cpu[16];
 
@@ -96,7 +102,8 @@ static inline void assert_quiet(check_fn *check)
 	assert_int_equal(report.n, 0);
 }
 
-/* Among what it says: that severe, of that subject, with these words in what was seen; and each says why and what to do. */
+/* Among what it says: that severe, of that subject, with these words in what was seen; and each says why and what to
+ * do. */
 static inline void assert_finds(check_fn *check, enum doctor_severity severity, const char *subject, const char *words)
 {
 	bool found = false;
@@ -109,7 +116,8 @@ static inline void assert_finds(check_fn *check, enum doctor_severity severity, 
 		found |= f->severity == severity && !strcmp(f->subject, subject) && strstr(f->saw, words) != NULL;
 	}
 	for (uint32_t i = 0; i < report.n && !found; i++)
-		print_error("found: %d %s: %s\n", (int)report.findings[i].severity, report.findings[i].subject, report.findings[i].saw);
+		print_error("found: %d %s: %s\n", (int)report.findings[i].severity, report.findings[i].subject,
+			report.findings[i].saw);
 	assert_true(found);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's checks of classes, pauses, marks, paths and agreements: by facts that trip each, and facts that do not. */
+/* The doctor's checks of classes, pauses, marks, paths and agreements: by facts that trip each, and facts that do not.
+ */
 #include "doctor_kit.h"
 
-#define LOSSLESS(dscp, more) ONE_WORKER "ports = ( " PORT "pfc = [ 3 ]; pfc_send = [ 3 ]; } );\n" ONE_DEVICE \
-	"channels = ( { name = \"rest\"; }, { name = \"lossless\"; priority = 3; " dscp " }" more " );\n"
+#define LOSSLESS(dscp, more)                                                                                           \
+	ONE_WORKER "ports = ( " PORT "pfc = [ 3 ]; pfc_send = [ 3 ]; } );\n" ONE_DEVICE                                \
+		   "channels = ( { name = \"rest\"; }, { name = \"lossless\"; priority = 3; " dscp " }" more " );\n"
 
 static void test_channel_without_dscp(void **state)
 {
@@ -26,7 +28,8 @@ static void test_dscp_of_another_priority(void **state)
 {
 	(void)state;
 	well(LOSSLESS("dscp = [ 10 ];", ""));
-	assert_finds(doctor_check_dscp, DOCTOR_NOTE, "lossless", "DSCP 10 has priority 3 here, most switches begin with 1");
+	assert_finds(
+		doctor_check_dscp, DOCTOR_NOTE, "lossless", "DSCP 10 has priority 3 here, most switches begin with 1");
 	well(LOSSLESS("dscp = [ 24, 26, 31 ];", ""));
 	assert_quiet(doctor_check_dscp);
 }
@@ -112,7 +115,8 @@ static void test_paths_of_queue_pairs(void **state)
 	(void)state;
 	well(PLAIN);
 	facts.n_qps = 1;
-	*qp = (struct doctor_qp){.qpn = 0x11, .sent = 50000, .evs = 64, .evs_used = 64, .evs_alive = 64, .peer = "10.0.0.2"};
+	*qp = (struct doctor_qp){
+		.qpn = 0x11, .sent = 50000, .evs = 64, .evs_used = 64, .evs_alive = 64, .peer = "10.0.0.2"};
 	assert_quiet(doctor_check_entropy);
 	qp->evs_used = 1;
 	assert_finds(doctor_check_entropy, DOCTOR_WARNING, "qp 0x11", "one of 64");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's checks of the machine, the configuration and the daemon: by facts that trip each, and facts that do not. */
+/* The doctor's checks of the machine, the configuration and the daemon: by facts that trip each, and facts that do not.
+ */
 #include "doctor_kit.h"
 
 #define TWO_WORKERS "workers = ( { lcore = 1; }, { lcore = 2; } );\n"
@@ -43,7 +44,8 @@ static void test_busy_cpu(void **state)
 static void test_workers_that_share_a_cpu(void **state)
 {
 	(void)state;
-	well(TWO_WORKERS "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = \"p0\"; } );");
+	well(TWO_WORKERS "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = "
+			 "\"p0\"; } );");
 	assert_quiet(doctor_check_cpu);
 	facts.workers[1] = facts.workers[0];
 	assert_finds(doctor_check_cpu, DOCTOR_WARNING, "worker 1", "have 1 CPU together");
@@ -109,7 +111,7 @@ static void test_memlock(void **state)
 	facts.memlock_bytes = 0;
 	assert_quiet(doctor_check_memlock);
 	well(ONE_WORKER "ports = ( { name = \"p0\"; device = \"net_af_xdp0,iface=eth1\"; mtu = 1500; } );"
-		" devices = ( { name = \"r0\"; port = \"p0\"; } );");
+			" devices = ( { name = \"r0\"; port = \"p0\"; } );");
 	facts.memlock_bytes = 64 << 10;
 	assert_finds(doctor_check_memlock, DOCTOR_WARNING, "p0", "64 KiB");
 }
@@ -159,7 +161,8 @@ static void test_alarms_and_drops(void **state)
 	assert_quiet(doctor_check_alarms);
 	assert_quiet(doctor_check_drops);
 	facts.n_alarms = 1;
-	facts.alarms[0] = (struct doctor_alarm){.kind = "tunnel_mtu", .subject = "10.0.0.2", .text = "too long", .active = true, .count = 3};
+	facts.alarms[0] = (struct doctor_alarm){
+		.kind = "tunnel_mtu", .subject = "10.0.0.2", .text = "too long", .active = true, .count = 3};
 	assert_finds(doctor_check_alarms, DOCTOR_PROBLEM, "10.0.0.2", "tunnel_mtu, 3 times");
 	facts.alarms[0].active = false;
 	assert_finds(doctor_check_alarms, DOCTOR_NOTE, "10.0.0.2", "over now");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's checks of interfaces, MTUs, routes, neighbours and GIDs: by facts that trip each, and facts that do not. */
+/* The doctor's checks of interfaces, MTUs, routes, neighbours and GIDs: by facts that trip each, and facts that do not.
+ */
 #include "doctor_kit.h"
 
 static void test_link(void **state)
@@ -45,9 +46,11 @@ static void test_mtu_of_interfaces(void **state)
 static void test_mtu_of_devices(void **state)
 {
 	(void)state;
-	well(ONE_WORKER "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = \"p0\"; } );");
+	well(ONE_WORKER "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = "
+			"\"p0\"; } );");
 	assert_finds(doctor_check_mtu, DOCTOR_NOTE, "r0", "its path MTU is 1024");
-	well(ONE_WORKER "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = \"p0\"; mtu = 1024; } );");
+	well(ONE_WORKER "ports = ( { name = \"p0\"; device = \"net_tap0\"; } ); devices = ( { name = \"r0\"; port = "
+			"\"p0\"; mtu = 1024; } );");
 	assert_quiet(doctor_check_mtu);
 }
 
@@ -81,13 +84,15 @@ static void test_route(void **state)
 	host("10.0.1.1");
 	assert_finds(doctor_check_route, DOCTOR_PROBLEM, "10.0.1.1", "router for IPv4");
 	/* a router of the other family is none */
-	well(ONE_WORKER ONE_PORT "devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\", \"fd00::1/64\" ];"
+	well(ONE_WORKER ONE_PORT
+		"devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\", \"fd00::1/64\" ];"
 		" gateway6 = \"fd00::2\"; } );");
 	host("10.0.1.1");
 	host("2001:db8::1");
 	assert_finds(doctor_check_route, DOCTOR_PROBLEM, "10.0.1.1", "router for IPv4");
 	assert_int_equal(report.n, 1);
-	well(ONE_WORKER ONE_PORT "devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ]; gateway4 = \"10.0.0.254\"; } );");
+	well(ONE_WORKER ONE_PORT "devices = ( { name = \"r0\"; port = \"p0\"; addresses = [ \"10.0.0.1/24\" ]; "
+				 "gateway4 = \"10.0.0.254\"; } );");
 	host("10.0.1.1");
 	assert_quiet(doctor_check_route);
 }
@@ -113,7 +118,12 @@ static void test_neighbour_that_was_tried(void **state)
 	well(PLAIN);
 	h = host("10.0.0.2");
 	assert_quiet(doctor_check_neighbour);
-	*h = (struct doctor_host){.addr = h->addr, .address = "10.0.0.2", .next_hop = "10.0.0.2", .port = "p0", .tried = true, .complete = true,
+	*h = (struct doctor_host){.addr = h->addr,
+		.address = "10.0.0.2",
+		.next_hop = "10.0.0.2",
+		.port = "p0",
+		.tried = true,
+		.complete = true,
 		.neighbour = "silent"};
 	assert_finds(doctor_check_neighbour, DOCTOR_PROBLEM, "10.0.0.2", "nobody answers");
 	snprintf(h->neighbour, sizeof(h->neighbour), "asking");
@@ -133,7 +143,8 @@ static void test_neighbour_that_is_used(void **state)
 	(void)state;
 	well(PLAIN);
 	facts.n_neighbours = 1;
-	facts.neighbours[0] = (struct doctor_neighbour){.port = "p0", .address = "10.0.0.9", .state = "reachable", .users = 3};
+	facts.neighbours[0] =
+		(struct doctor_neighbour){.port = "p0", .address = "10.0.0.9", .state = "reachable", .users = 3};
 	assert_quiet(doctor_check_neighbour);
 	snprintf(facts.neighbours[0].state, sizeof(facts.neighbours[0].state), "down");
 	assert_finds(doctor_check_neighbour, DOCTOR_PROBLEM, "10.0.0.9", "3 use this neighbour");

@@ -206,7 +206,8 @@ static void test_section_and_interface(void **state)
 static void test_packet(void **state)
 {
 	static const uint8_t data[7] = {1, 2, 3, 4, 5, 6, 7};
-	struct capture_file_packet packet = {.iface = 3, .queue = 5, .ns = 0x1122334455667788, .bytes = 7, .wire_bytes = 1500, .out = true};
+	struct capture_file_packet packet = {
+		.iface = 3, .queue = 5, .ns = 0x1122334455667788, .bytes = 7, .wire_bytes = 1500, .out = true};
 	uint8_t block[200], again[200];
 	uint16_t length;
 	size_t n = capture_file_packet(block, &packet, data);
@@ -251,10 +252,11 @@ static void test_statistics(void **state)
 /* ---- which frames ---- */
 
 static const struct wire_addr us = {{[10] = 0xff, 0xff, 10, 0, 0, 1}}, peer = {{[10] = 0xff, 0xff, 10, 0, 0, 2}},
-	other = {{[10] = 0xff, 0xff, 10, 0, 0, 3}};
+			      other = {{[10] = 0xff, 0xff, 10, 0, 0, 3}};
 
 /* A frame of UDP to a port. */
-static size_t udp(uint8_t *frame, const struct wire_addr *src, const struct wire_addr *dst, uint16_t dport, const void *data, size_t n)
+static size_t udp(uint8_t *frame, const struct wire_addr *src, const struct wire_addr *dst, uint16_t dport,
+	const void *data, size_t n)
 {
 	struct wire_l2l3 net = {.src = *src, .dst = *dst};
 
@@ -262,10 +264,11 @@ static size_t udp(uint8_t *frame, const struct wire_addr *src, const struct wire
 }
 
 /* A RoCE packet with that opcode; sqpn of a datagram. */
-static size_t roce(uint8_t *frame, const struct wire_addr *src, const struct wire_addr *dst, uint8_t opcode, uint32_t dqpn, uint32_t sqpn)
+static size_t roce(uint8_t *frame, const struct wire_addr *src, const struct wire_addr *dst, uint8_t opcode,
+	uint32_t dqpn, uint32_t sqpn)
 {
-	uint8_t data[40] = {opcode, 0, 0xff, 0xff, 0, (uint8_t)(dqpn >> 16), (uint8_t)(dqpn >> 8), (uint8_t)dqpn,
-		[17] = (uint8_t)(sqpn >> 16), (uint8_t)(sqpn >> 8), (uint8_t)sqpn};
+	uint8_t data[40] = {opcode, 0, 0xff, 0xff, 0, (uint8_t)(dqpn >> 16), (uint8_t)(dqpn >> 8),
+		(uint8_t)dqpn, [17] = (uint8_t)(sqpn >> 16), (uint8_t)(sqpn >> 8), (uint8_t)sqpn};
 
 	return udp(frame, src, dst, 4791, data, sizeof(data));
 }
@@ -298,7 +301,8 @@ static void test_any_frame(void **state)
 /* Of ours: what comes for it, and what goes to its peer, which may have a namesake elsewhere. */
 static void test_queue_pair_of_ours(void **state)
 {
-	const struct capture_filter filter = {.by_qp = true, .ours = true, .qpn = 0x11, .peer_qpn = 0x22, .n_peers = 1, .peers = {peer}};
+	const struct capture_filter filter = {
+		.by_qp = true, .ours = true, .qpn = 0x11, .peer_qpn = 0x22, .n_peers = 1, .peers = {peer}};
 	struct capture_filter lone = filter;
 	uint8_t frame[200];
 	size_t n;

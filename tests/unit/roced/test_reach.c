@@ -16,7 +16,8 @@
 static struct roced *daemon_with(const char *text)
 {
 	static const char head[] = "workers = ( { lcore = 1; } );\n"
-		"ports = ( { name = \"p\"; device = \"net_memif0,bsize=8192\"; mtu = 4200; }, { name = \"q\"; device = \"net_tap0\"; mtu = 1500; } );\n";
+				   "ports = ( { name = \"p\"; device = \"net_memif0,bsize=8192\"; mtu = 4200; }, { "
+				   "name = \"q\"; device = \"net_tap0\"; mtu = 1500; } );\n";
 	struct roced *roced = calloc(1, sizeof(*roced));
 	char path[] = "/tmp/roced-reach-XXXXXX";
 	int fd = mkstemp(path);
@@ -42,7 +43,7 @@ static struct roced *daemon_with(const char *text)
 struct want {
 	const char *dst;
 	enum reach_route route;
-	const char *local, *hop;   /* no matter without a route */
+	const char *local, *hop; /* no matter without a route */
 	uint32_t port;
 };
 
@@ -73,7 +74,8 @@ static void test_ways(void **state)
 {
 	static const struct want wants[] = {
 		{"10.0.0.9", REACH_ON_LINK, "10.0.0.1", "10.0.0.9", 0},
-		{"10.1.0.9", REACH_ON_LINK, "10.1.0.1", "10.1.0.9", 1}, /* of the second device, though the first has a router */
+		{"10.1.0.9", REACH_ON_LINK, "10.1.0.1", "10.1.0.9",
+			1}, /* of the second device, though the first has a router */
 		{"192.0.2.1", REACH_BY_ROUTER, "10.0.0.1", "10.0.0.254", 0},
 		{"10.0.0.1", REACH_OURS, "10.0.0.1", "10.0.0.1", 0},
 		{"fd00::9", REACH_ON_LINK, "fd00::1", "fd00::9", 0},
@@ -82,24 +84,29 @@ static void test_ways(void **state)
 	};
 
 	(void)state;
-	check_ways("devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1/24\", \"fd00::1/64\" ]; gateway4 = \"10.0.0.254\"; },\n"
-		"{ name = \"b\"; port = \"q\"; addresses = [ \"10.1.0.1/24\" ]; } );\n", wants, sizeof(wants) / sizeof(wants[0]));
+	check_ways("devices = ( { name = \"a\"; port = \"p\"; addresses = [ \"10.0.0.1/24\", \"fd00::1/64\" ]; "
+		   "gateway4 = \"10.0.0.254\"; },\n"
+		   "{ name = \"b\"; port = \"q\"; addresses = [ \"10.1.0.1/24\" ]; } );\n",
+		wants, sizeof(wants) / sizeof(wants[0]));
 }
 
 /* By the plane whose network it is in. */
 static void test_planes(void **state)
 {
-	static const struct want wants[] = {{"10.1.0.9", REACH_ON_LINK, "10.1.0.1", "10.1.0.9", 0}, {"10.0.0.9", REACH_ON_LINK, "10.0.0.1", "10.0.0.9", 1}};
+	static const struct want wants[] = {{"10.1.0.9", REACH_ON_LINK, "10.1.0.1", "10.1.0.9", 0},
+		{"10.0.0.9", REACH_ON_LINK, "10.0.0.1", "10.0.0.9", 1}};
 
 	(void)state;
 	check_ways("devices = ( { name = \"a\"; port = \"q\"; addresses = [ \"10.0.0.1/24\" ];\n"
-		"planes = ( { port = \"p\"; addresses = [ \"10.1.0.1/24\" ]; } ); } );\n", wants, 2);
+		   "planes = ( { port = \"p\"; addresses = [ \"10.1.0.1/24\" ]; } ); } );\n",
+		wants, 2);
 }
 
 /* The largest packet with a whole payload: RETH and immediate data, IBTA vol. 1, 9.2 and 9.3. */
 static void test_lengths(void **state)
 {
-	struct roced *roced = daemon_with("devices = ( { name = \"a\"; port = \"p\"; }, { name = \"b\"; port = \"q\"; }, { name = \"c\"; port = \"p\"; mtu = 1024; } );\n");
+	struct roced *roced = daemon_with("devices = ( { name = \"a\"; port = \"p\"; }, { name = \"b\"; port = \"q\"; "
+					  "}, { name = \"c\"; port = \"p\"; mtu = 1024; } );\n");
 
 	(void)state;
 	assert_int_equal(reach_long_bytes(roced, 0, &roced->ports[0], true), 4096 + 20 + 8 + 12 + 16 + 4 + 4);

@@ -17,7 +17,8 @@ static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0,
 static const struct wire_addr ours[2] = {{{[10] = 0xff, 0xff, 192, 0, 2, 1}}, {{0xfd, [15] = 1}}};
 static const struct wire_addr theirs[2] = {{{[10] = 0xff, 0xff, 192, 0, 2, 2}}, {{0xfd, [15] = 2}}};
 
-/* Every length from the least on, over both versions, tagged and not: taken by wire_nd_parse(), which checks the checksums. */
+/* Every length from the least on, over both versions, tagged and not: taken by wire_nd_parse(), which checks the
+ * checksums. */
 static void test_taken_and_answered(void **state)
 {
 	static const size_t lengths[] = {WIRE_ECHO_LEAST, 49, 576, 1500, 4200};
@@ -31,7 +32,8 @@ static void test_taken_and_answered(void **state)
 	for (unsigned i = 0; i < 5 * 4; i++) {
 		unsigned v6 = i & 1, vlan = i >> 1 & 1;
 		size_t length = lengths[i / 4];
-		struct wire_nd_from from = {.has_vlan = vlan, .vlan_tci = 0x6005, .addr = ours[v6]}, peer = {.addr = theirs[v6]};
+		struct wire_nd_from from = {.has_vlan = vlan, .vlan_tci = 0x6005, .addr = ours[v6]},
+				    peer = {.addr = theirs[v6]};
 
 		memcpy(from.mac, our_mac, 6);
 		memcpy(peer.mac, peer_mac, 6);
