@@ -20,11 +20,26 @@ capture() {
 	shift
 	"$rocectl" capture --socket "$(telemetry_socket "$where")" "$@" "$file" 2>"$tmp_dir/capture.err"
 }
-# seen [FILTER]: packets of the file that tshark's filter takes
-seen() { tshark -r "$file" ${1:+-Y "$1"} 2>/dev/null | wc -l; }
-# fields NAME...: a line each packet
-fields() { tshark -r "$file" -T fields $(printf -- '-e %s ' "$@") 2>/dev/null; }
-show() { cat "$tmp_dir/capture.err"; tshark -r "$file" 2>&1 | head -n 5; }
+# seen FILTER: packets of the file that tshark's filter takes
+seen() { tshark -r "$file" -Y "$1" 2>/dev/null | wc -l; }
+# list: a line each packet of the file, for rows
+list() {
+	tshark -r "$file" -T fields -E separator=, -E occurrence=f -e frame.interface_name -e frame.packet_flags_direction -e ip.src \
+		-e udp.dstport -e infiniband.bth.destqp -e frame.len -e frame.cap_len -e frame.time_epoch -e _ws.malformed \
+		-e infiniband.invariant.crc >"$tmp_dir/list" 2>"$tmp_dir/tshark.err"
+}
+# rows CONDITION: packets of the last list for which awk's condition is true
+rows() {
+	awk -F, "{iface = \$1; dir = substr(\$2, length(\$2)); src = \$3; port = \$4; qp = \$5; len = \$6; cap = \$7; time = \$8; bad = \$9; crc = \$10}
+		$1 {n++} END {print n + 0}" "$tmp_dir/list"
+}
+# some CONDITION, none CONDITION
+some() { [ "$(rows "$1")" -gt 0 ] || { echo "none of: $1"; show; return 1; }; }
+none() { [ "$(rows "$1")" -eq 0 ] || { echo "$(rows "$1") of: $1"; show; return 1; }; }
+show() {
+	cat "$tmp_dir/capture.err"
+	cut -d, -f 1-6 "$tmp_dir/list" | sort | uniq -c | sort -n | tail -n 6
+}
 
 # traffic [OPTIONS]: between A and B, in the background, until end_traffic
 traffic() {
@@ -55,16 +70,14 @@ CONTROL_KEYS='telemetry = true;' roced_start B "$(af_packet_device port)" 4096 4
 
 traffic -q 2 -t 8
 both_ways() {
-	capture A --count 300 -t 10 && [ "$(seen)" -eq 300 ] && [ "$(seen "udp.dstport == 4791")" -gt 250 ] || { show; return 1; }
-	fields frame.interface_name frame.packet_flags_direction | sort | uniq -c
-	[ "$(seen 'frame.interface_name == "p0" && frame.packet_flags_direction == 1')" -gt 0 ] &&
-		[ "$(seen 'frame.interface_name == "p0" && frame.packet_flags_direction == 2')" -gt 0 ] && [ "$(seen _ws.malformed)" -eq 0 ]
+	capture A --count 300 -t 10 && list && [ "$(rows 1)" -eq 300 ] || { show; return 1; }
+	some "port == 4791" && some 'iface == "p0" && dir == 1' && some 'iface == "p0" && dir == 2' && none 'iface != "p0"' && none "bad != \"\""
 }
 check "a capture ends after its count; port and direction are in it" both_ways
-at_most() { ! fields frame.cap_len | awk '$1 > 256 {print; n++} END {exit !n}' && fields frame.len | awk '$1 > 4096 {n++} END {exit !n}'; }
-check "256 bytes of each packet, and how long it was" at_most
+check "256 bytes of each packet" none "cap > 256"
+check "and how long it was" some "len > 4096"
 now() {
-	fields frame.time_epoch | python3 -c "
+	cut -d, -f 8 "$tmp_dir/list" | python3 -c "
 import sys, time
 times = [float(line) for line in sys.stdin]
 sys.exit(not (times == sorted(times) and abs(times[-1] - time.time()) < 60))"
@@ -76,17 +89,15 @@ one_qp() {
 	local qpn other
 	qpn=$(qps '[n for n, s in zip(d["qpn"], d["sent_packets"]) if s > 100][0]')
 	other=$(qps "[p for n, p in zip(d['qpn'], d['peer_qpn']) if n == $qpn][0]")
-	capture A --qp "$qpn" --count 200 -t 10 && [ "$(seen)" -eq 200 ] || { show; return 1; }
 	echo "queue pair $qpn, its peer $other"
-	fields frame.packet_flags_direction infiniband.bth.destqp | sort | uniq -c
-	[ "$(seen "frame.packet_flags_direction == 1 && infiniband.bth.destqp != $qpn")" -eq 0 ] &&
-		[ "$(seen "frame.packet_flags_direction == 2 && infiniband.bth.destqp != $other")" -eq 0 ] &&
-		[ "$(seen "frame.packet_flags_direction == 1")" -gt 0 ] && [ "$(seen "frame.packet_flags_direction == 2")" -gt 0 ]
+	capture A --qp "$qpn" --count 200 -t 10 && list && [ "$(rows 1)" -eq 200 ] || { show; return 1; }
+	qpn=$(printf '0x%06x' "$qpn") other=$(printf '0x%06x' "$other")
+	none "dir == 1 && qp != \"$qpn\"" && none "dir == 2 && qp != \"$other\"" && some "dir == 1" && some "dir == 2"
 }
 check "of one queue pair: nothing of the other one, and both directions" one_qp
-nobody() { capture A --qp 0x3ffff --seconds 1 && [ "$(seen)" -eq 0 ] && grep -q "is no queue pair here" "$tmp_dir/capture.err"; }
+nobody() { capture A --qp 0x3ffff --seconds 1 && list && none 1 && grep -q "is no queue pair here" "$tmp_dir/capture.err"; }
 check "of a queue pair that is not there: nothing, and it says so" nobody
-whole() { capture A --snaplen 0 --count 50 -t 10 && fields frame.len frame.cap_len | awk '$1 != $2 {print; n++} END {exit n > 0}' && [ "$(seen infiniband.invariant.crc)" -gt 0 ]; }
+whole() { capture A --snaplen 0 --count 50 -t 10 && list && none "cap != len" && some "crc != \"\""; }
 check "whole packets" whole
 to_pipe() {
 	"$rocectl" capture --socket "$(telemetry_socket A)" -c 20 -t 10 - 2>/dev/null >"$tmp_dir/pipe.pcapng" &
@@ -119,9 +130,8 @@ interrupted() {
 	grep -q "another capture runs" "$tmp_dir/capture.err" || return 1
 	kill -INT "$capture_pid"
 	wait "$capture_pid" || return 1
-	file=$tmp_dir/first.pcapng
 	cat "$tmp_dir/first.err"
-	[ "$(seen)" -gt 0 ] && [ "$(seen)" -eq "$(sed -n 's/ packets.*//p' "$tmp_dir/first.err")" ]
+	file=$tmp_dir/first.pcapng list && some 1 && [ "$(rows 1)" -eq "$(sed -n 's/ packets.*//p' "$tmp_dir/first.err")" ]
 }
 check "one at a time, until it is interrupted; all of it is in the file" interrupted
 killed() {
@@ -150,8 +160,7 @@ ports() {
 	in_ns A ping -c 2 -i 0.2 -W 1 10.88.0.2 >/dev/null 2>&1 &
 	capture A --port p1 --seconds 2
 	wait $!
-	show
-	[ "$(seen 'arp.dst.proto_ipv4 == 10.88.0.2')" -gt 0 ] && [ "$(seen 'frame.interface_name != "p1"')" -eq 0 ]
+	list && none 'iface != "p1"' && [ "$(seen 'arp.dst.proto_ipv4 == 10.88.0.2')" -gt 0 ]
 }
 check "of one port: nothing of the other one" ports
 no_port() { ! capture A --port p9 -c 1 && grep -q 'there is no port "p9"' "$tmp_dir/capture.err"; }
@@ -179,22 +188,19 @@ on_the_wire() {
 	speak
 	capture A -c 300 -l 0 -t 10
 	spoken
-	fields frame.interface_name udp.dstport | sort | uniq -c
-	[ "$(seen "udp.dstport == 1000")" -gt 100 ] && [ "$(seen "udp.dstport == 4791")" -eq 0 ] && [ "$(seen 'frame contains "rdma-ping-"')" -eq 0 ]
+	list && some "port == 1000" && none "port == 4791" && ! grep -aq rdma-ping- "$file"
 }
 check "protected: the wire's packets cannot be read" on_the_wire
 decrypted() {
 	speak
 	capture A -c 300 -l 0 -t 10 --decrypt
 	spoken
-	show
-	fields frame.interface_name frame.packet_flags_direction udp.dstport | sort | uniq -c
-	[ "$(seen "udp.dstport == 1000")" -eq 0 ] && [ "$(seen 'frame.interface_name == "p0 plain" && udp.dstport == 4791')" -gt 100 ] &&
+	list && none "port == 1000" && some 'iface == "p0 plain" && port == 4791' && none 'bad != ""' &&
 		[ "$(seen 'frame contains "rdma-ping-" && frame.packet_flags_direction == 1')" -gt 0 ] &&
-		[ "$(seen 'frame contains "rdma-ping-" && frame.packet_flags_direction == 2')" -gt 0 ] && [ "$(seen _ws.malformed)" -eq 0 ]
+		[ "$(seen 'frame contains "rdma-ping-" && frame.packet_flags_direction == 2')" -gt 0 ]
 }
 check "decrypted: RoCE that can be read, in both directions" decrypted
-note() { grep -q "not as on the wire" "$tmp_dir/capture.err" && tshark -r "$file" -T fields -e frame.interface_description | grep -q "not what is on the wire"; }
+note() { grep -q "not as on the wire" "$tmp_dir/capture.err" && grep -aq "not what is on the wire" "$file"; }
 check "decrypted: said, and in the file" note
 stop_daemons
 
@@ -212,19 +218,17 @@ for n in GA GB; do
 	gateway_start $n "" "protection = { psk_file = \"$tmp_dir/$n.psk\"; peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; } ); };" || finish
 done
 hosts
-tunnel() { # NAME FILTER-THAT-MUST FILTER-THAT-MUST-NOT CAPTURE-OPTIONS...
+tunnel() { # CONDITION-THAT-MUST-BE CONDITION-THAT-MUST-NOT CAPTURE-OPTIONS...
 	local must=$1 not=$2
 	shift 2
 	speak
 	capture GA --port p0 -c 200 -t 10 "$@"
 	spoken
-	show
-	fields frame.interface_name frame.packet_flags_direction ip.src udp.dstport | sort | uniq -c
-	[ "$(seen "$must")" -gt 50 ] && [ "$(seen "$not")" -eq 0 ]
+	list && some "$must" && none "$not"
 }
-check "a gateway's wire: protected tunnels" tunnel "udp.dstport == 1000" "udp.dstport == 4791"
-check "decrypted: the hosts' packets, out of the tunnel" tunnel 'frame.interface_name == "p0 plain" && infiniband' "udp.dstport == 1000" --decrypt
-inner() { [ "$(seen "ip.src == $A4 && frame.packet_flags_direction == 2")" -gt 0 ] && [ "$(seen "ip.src == $B4 && frame.packet_flags_direction == 1")" -gt 0 ]; }
+check "a gateway's wire: protected tunnels" tunnel "port == 1000" "port == 4791"
+check "decrypted: the hosts' packets, out of the tunnel" tunnel 'iface == "p0 plain" && qp != ""' "port == 1000" --decrypt
+inner() { some "src == \"$A4\" && dir == 2" && some "src == \"$B4\" && dir == 1"; }
 check "and of which host they are" inner
 
 for n in A B GA GB; do roced_stop $n; done
