@@ -14,7 +14,7 @@
 #include "wire_addr.h"
 
 #define SAMPLE_MS    500
-#define DEFAULT_FILE "/etc/roced/roced.conf"
+#define DEFAULT_FILE "/etc/roced/roced.cfg"
 
 static const char usage[] =
 	"usage: rocectl doctor [-c FILE] [--json] [--socket PATH] [ADDRESS...]\n"

@@ -150,6 +150,7 @@ static void write_head(const struct roced *roced, struct capture *capture)
 	}
 }
 
+/* Whoever opened it may have looked already. */
 static int check_pipe(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -288,13 +289,13 @@ void capture_reader_gone(struct roced *roced)
 	capture_finish(roced);
 }
 
-void capture_tell(const struct roced *roced, struct capture_told *told)
+void capture_tell(struct roced *roced, struct capture_told *told)
 {
 	memset(told, 0, sizeof(*told));
 	told->end = "";
 	if (roced->capture == NULL)
 		return;
-	update((struct roced *)(uintptr_t)roced);
+	update(roced);
 	*told = roced->capture->last;
 }
 

@@ -69,7 +69,7 @@ struct capture_told {
 int capture_begin(struct roced *roced, const struct capture_want *want, char why[CAPTURE_WHY_BYTES]);
 /* Takes no more packets; what was taken is still written. */
 void capture_end(struct roced *roced);
-void capture_tell(const struct roced *roced, struct capture_told *told);
+void capture_tell(struct roced *roced, struct capture_told *told);
 /* Writes what there is. When to call it again, UINT64_MAX: no capture runs. */
 uint64_t capture_tick(struct roced *roced, uint64_t now_ns);
 /* Whether the descriptor is the pipe, whose reader is gone then. */

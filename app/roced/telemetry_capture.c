@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* /roced/capture: packets, as pcapng, into a pipe of whoever asks. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_telemetry.h>
@@ -65,13 +66,26 @@ static void fill(struct roced *roced, void *arg)
 
 /* ---- DPDK's threads ---- */
 
-/* The descriptor of that number of another process; -1: it has none, or we may not have it. */
+/* The pipe behind descriptor `number` of another process, opened anew; -1: it is none, or we may not have it. Only what
+ * is known for a pipe is opened, for opening something else may do or wait for anything. */
 static int fetch(long pid, long number)
 {
-	int process = pidfd_open((pid_t)pid, 0), fd = process >= 0 ? pidfd_getfd(process, (int)number, 0) : -1;
+	char path[64];
+	struct stat st;
+	int fd, at;
 
-	if (process >= 0)
-		close(process);
+	snprintf(path, sizeof(path), "/proc/%ld/fd/%ld", pid, number);
+	at = open(path, O_PATH | O_CLOEXEC);
+	if (at < 0)
+		return -1;
+	if (fstat(at, &st) != 0 || !S_ISFIFO(st.st_mode)) {
+		close(at);
+		errno = ENOSTR;
+		return -1;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	close(at);
 	return fd;
 }
 
@@ -133,7 +147,7 @@ static int on_capture(const char *cmd, const char *params, struct rte_tel_data *
 		return -EINVAL;
 	if (request.begin && request.want.fd < 0) {
 		request.rc = -EBADF;
-		snprintf(request.why, sizeof(request.why), "the pipe cannot be taken over: %s", strerror(errno));
+		snprintf(request.why, sizeof(request.why), "the pipe cannot be opened: %s", strerror(errno));
 		put(info, &request);
 		return 0;
 	}
