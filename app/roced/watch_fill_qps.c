@@ -138,7 +138,7 @@ static void fill_path(const struct vd_qp_told *qp, uint32_t ev, struct watch_pat
 	row->qpn = qp->qpn;
 	row->ev = ev;
 	row->udp_port = path->udp_sport;
-	row->path_rtt_ns = path->stats.srtt_ns;
+	row->rtt_ns = path->stats.srtt_ns;
 	row->min_rtt_ns = path->stats.min_rtt_ns;
 	row->ecn_percent = path->stats.ecn_percent;
 	row->loss_percent = path->stats.loss_percent;

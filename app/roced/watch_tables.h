@@ -173,7 +173,7 @@
 	X(S, NUMBER, qpn, NONE, "number of the queue pair")                                                 \
 	X(S, NUMBER, ev, NONE, "entropy value, from 0 on")                                                  \
 	X(S, FACT, udp_port, NONE, "UDP source port")                                                       \
-	X(S, GAUGE, path_rtt_ns, NS, "smoothed round trip; 0: unknown")                                     \
+	X(S, GAUGE, rtt_ns, NS, "smoothed round trip; 0: unknown")                                          \
 	X(S, GAUGE, min_rtt_ns, NS, "least round trip lately; 0: unknown")                                  \
 	X(S, GAUGE, ecn_percent, PERCENT, "share of packets that were marked, smoothed")                    \
 	X(S, GAUGE, loss_percent, PERCENT, "share of packets that were lost, smoothed")                     \
