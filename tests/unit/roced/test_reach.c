@@ -36,7 +36,7 @@ static struct roced *daemon_with(const char *text)
 		roced->ports[p].index = p;
 		memcpy(roced->ports[p].mac, mac, sizeof(mac));
 	}
-	assert_int_equal(devices_init(roced), 0);
+	devices_init(roced, NULL);
 	return roced;
 }
 
