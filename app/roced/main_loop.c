@@ -71,7 +71,9 @@ static bool take_signals(struct roced *roced)
 		if (info.ssi_signo == SIGUSR1) {
 			dump_counters(roced);
 		} else if (info.ssi_signo == SIGHUP) {
+			notify_reloading();
 			reload_by_signal(roced);
+			notify_ready(roced);
 		} else {
 			log_line(LOG_INFO, "ending on signal %u", info.ssi_signo);
 			end = true;

@@ -225,7 +225,7 @@ offers_of_roced() {
 	local completes=roced
 	cd "$tmp_dir" && touch only.cfg || return 1
 	is "$(completed "$root/bin/roced" --c)" "--check --config" && is "$(completed "$root/bin/roced" -c only)" "only.cfg" &&
-		is "$(completed "$root/bin/roced" --print)" "--print-config-help"
+		is "$(completed "$root/bin/roced" --print-c)" "--print-config-help"
 }
 check "completion: commands" offers_commands
 check "completion: of what is begun" offers_one

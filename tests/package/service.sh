@@ -168,6 +168,12 @@ check "the manager is told: a program has come" says '^STATUS=1 of 1 port up, 1 
 end_pid "$spawned_pid"
 forget_pid "$spawned_pid"
 check "the manager is told: and gone" says '^STATUS=1 of 1 port up, 1 device, 0 connections of programs$'
+reload_told() {
+	kill -HUP "$roced_pid_A"
+	says '^RELOADING=1 | STATUS=reading the configuration again | MONOTONIC_USEC=[1-9][0-9]*$' &&
+		wait_for 10 sh -c "sed '1,/RELOADING/d' '$said' | grep -q '^READY=1 '"
+}
+check "the manager is told: reloading, and ready again" reload_told
 roced_stop A
 check "the manager is told: stopping" says '^STOPPING=1'
 WATCHDOG_USEC=1000000 roced_start A net_ring0 1024 1500 "$A4/24" && check "a watchdog of 1 s is too quick, the log says so" warned
