@@ -27,6 +27,7 @@
 #include "notify.h"
 #include "gateway.h"
 #include "protect.h"
+#include "rights.h"
 #include "reach.h"
 #include "shape.h"
 #include "telemetry.h"
@@ -185,11 +186,16 @@ static int start_verbs(struct roced *roced)
 		.devices = roced->devices,
 		.seed = roced->seed,
 	};
+	char why[RIGHTS_TEXT_BYTES];
 	int rc;
 
 	rc = fault_start();
 	if (rc != 0)
 		return rc;
+	if (!rights_socket(&config->control.group, why)) {
+		log_line(LOG_ERR, "%s", why);
+		return -EPERM;
+	}
 	rc = vd_create(&vd_config, &env, roced, &roced->vd);
 	if (rc != 0) {
 		log_line(LOG_ERR, "control socket %s: %s%s", config->control.socket, strerror(-rc),

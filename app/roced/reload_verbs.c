@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "reload.h"
+#include "rights.h"
 #include "tuning.h"
 #include "worker.h"
 
@@ -17,8 +18,10 @@ static bool tunes(const struct reload *reload)
 
 static int prepare(struct reload *reload, void **prepared)
 {
-	char why[256];
+	char why[RIGHTS_TEXT_BYTES];
 
+	if (reload_touches(reload, "control") && !rights_socket(&reload->config->control.group, why))
+		reload_refuse(reload, "%s", why);
 	if (!tunes(reload))
 		return 0;
 	*prepared = tuning_new(reload->roced, reload->config, why, sizeof(why));

@@ -66,13 +66,15 @@ fi
 # In a mount namespace of its own, which takes all mounts away with it.
 cat >"$tmp_dir/system" <<'END'
 set -eu
-work=$1 packages=$2 script=$3 way=$4
+work=$1 packages=$2 script=$3 way=$4 stall=$5
 mount --make-rprivate /
 mount -t tmpfs -o size=1g tmpfs "$work"
 mkdir "$work/upper" "$work/work" "$work/root" "$work/files"
 mount -t tmpfs tmpfs /run # of systemd-nspawn's own
 mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" "$work/root"
-cp "$packages"/*.deb "$script" "$work/files/"
+cp "$packages"/*.deb "$script" "$stall" "$work/files/"
+# what systemd would mount; nspawn's own /sys has none of it
+mount -t fusectl fusectl /sys/fs/fuse/connections || true
 root=$work/root
 mkdir -p "$root/etc/systemd/system"
 cat >"$root/etc/systemd/system/roced-test.target" <<-UNIT
@@ -94,8 +96,9 @@ UNIT
 if [ "$way" = boot ]; then
 	rm -f "$root/usr/sbin/policy-rc.d" # that of this system may keep services as they are
 	timeout -k 5 200 systemd-nspawn --quiet --register=no --keep-unit --private-network --link-journal=no --directory="$root" \
-		--capability=CAP_IPC_LOCK,CAP_NET_ADMIN --bind=/dev/net/tun --bind-ro=/sys/module --bind="$work/files:/run/test" --bind-ro="$work/upper:/run/upper" \
-		--boot systemd.unit=roced-test.target </dev/null >&2 || true
+		--capability=CAP_IPC_LOCK,CAP_NET_ADMIN,CAP_BPF --system-call-filter=bpf --bind=/dev/net/tun --bind-ro=/sys/module \
+		$([ ! -c /dev/fuse ] || echo --bind=/dev/fuse --bind=/sys/fs/fuse/connections) --bind="$work/files:/run/test" \
+		--bind-ro="$work/upper:/run/upper" --boot systemd.unit=roced-test.target </dev/null >&2 || true
 else
 	mkdir -p "$root/run/test" "$root/run/upper"
 	mount --bind "$work/files" "$root/run/test"
@@ -111,7 +114,7 @@ END
 in_system() {
 	mkdir -p "$tmp_dir/system.d"
 	unshare --mount --fork --kill-child bash "$tmp_dir/system" "$tmp_dir/system.d" "$packages" \
-		"$repo_dir/tests/package/inside.sh" "$1" >"$tmp_dir/said" 2>"$tmp_dir/system.log"
+		"$repo_dir/tests/package/inside.sh" "$1" "$build_dir/tests/tools/stall" >"$tmp_dir/said" 2>"$tmp_dir/system.log"
 	[ -s "$tmp_dir/said" ]
 }
 in_system boot || { echo "     systemd did not start there, so this is a chroot"; in_system chroot; }

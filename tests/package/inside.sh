@@ -93,6 +93,68 @@ reloads() {
 	pid=$(property MainPID)
 	systemctl reload roced && wait_for 10 sh -c '[ "$(systemctl is-active roced)" = active ]' && [ "$(property MainPID)" = "$pid" ] && root_sees_device
 }
+# by shared memory or by system calls
+pingpong() { # [OPTION]
+	local gid
+	gid=$(getent group "${in_group:-roced}" | cut -d: -f3)
+	as "$gid" timeout 20 roced-run "$@" ibv_rc_pingpong -d roced0 -g 1 -n 200 -c >"$tmp/server" 2>&1 &
+	local server=$!
+	wait_for 10 sh -c 'ss -Hltn "sport = :18515" | grep -q .'
+	as "$gid" timeout 20 roced-run "$@" ibv_rc_pingpong -d roced0 -g 1 -n 200 -c localhost && wait "$server"
+}
+# port_is DEVICE MTU [MORE]: the service starts with that port, and a program sees it
+port_is() {
+	cat >/etc/roced/roced.cfg <<-END
+		eal = { args = [ "--no-huge", "-m", "512" ]; };
+		workers = ( { lcore = 1; cpus = "0"; } );
+		ports = ( { name = "p0"; device = "$1"; mtu = $2; } );
+		devices = ( { name = "roced0"; port = "p0"; addresses = [ "10.77.0.1/24" ]; } );
+		${3:-}
+	END
+	systemctl restart roced && root_sees_device && pingpong
+	local rc=$?
+	[ $rc -eq 0 ] || journalctl -u roced -n 12 -o cat --no-pager
+	cp "$tmp/right.cfg" /etc/roced/roced.cfg
+	return $rc
+}
+# keys are root's alone, and the daemon's user reads them all the same
+protected() {
+	head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >/etc/roced/psk
+	chmod 600 /etc/roced/psk
+	port_is net_ring0 1500 'protection = { psk_file = "/etc/roced/psk"; peers = ( { network = "10.77.0.0/24"; policy = "optional"; } ); };'
+	local rc=$?
+	rm /etc/roced/psk
+	return $rc
+}
+# The socket can be of a group that the daemon is in; for another one it says what to do.
+another_group() {
+	local more='control = { group = "daemon"; };' rc
+	! port_is net_ring0 1500 "$more" && journalctl -u roced -p 3..3 -o cat --no-pager | grep "SupplementaryGroups=" || return 1
+	mkdir -p /run/systemd/system/roced.service.d
+	printf '[Service]\nSupplementaryGroups=daemon\n' >/run/systemd/system/roced.service.d/group.conf
+	systemctl stop roced
+	systemctl daemon-reload
+	in_group=daemon port_is net_ring0 1500 "$more" && [ "$(stat -c %G /run/roced/roced.sock)" = daemon ]
+	rc=$?
+	rm -r /run/systemd/system/roced.service.d
+	systemctl daemon-reload
+	return $rc
+}
+af_xdp() { # with the rights that the example adds
+	mkdir -p /etc/systemd/system/roced.service.d
+	cp /usr/share/doc/roced/examples/af_xdp-service.conf /etc/systemd/system/roced.service.d/
+	systemctl daemon-reload
+	port_is net_af_xdp0,iface=port,force_copy=1 3200
+	local rc=$?
+	rm -r /etc/systemd/system/roced.service.d
+	systemctl daemon-reload
+	return $rc
+}
+fuse_is_ended() { # a file system of a user that keeps workers waiting
+	roced-run "$packages/stall" fuse register roced0 1 54321
+	journalctl -u roced -o cat --no-pager | grep 'user 54321 is shut out.*FUSE connections ended: [1-9]'
+}
+
 restarted() { [ "$(property NRestarts)" -ge 1 ] && [ "$(systemctl is-active roced)" = active ]; }
 is_watched() { # one that does not move is ended and started again
 	mkdir -p /run/systemd/system/roced.service.d
@@ -105,7 +167,6 @@ is_watched() { # one that does not move is ended and started again
 }
 stops() { systemctl stop roced && [ "$(property Result)" = success ] && [ -d /run/roced ] && [ ! -e /run/roced/roced.sock ]; }
 says_what_is_wrong() {
-	cp /etc/roced/roced.cfg "$tmp/right.cfg"
 	echo 'wrong = 1;' >>/etc/roced/roced.cfg
 	! systemctl start roced
 	cp "$tmp/right.cfg" /etc/roced/roced.cfg
@@ -124,8 +185,25 @@ if has_systemd; then
 	check "others do not" stranger_does_not
 	check "rocectl finds it" rocectl_finds_it
 	check "the journal has levels" journal_levels
+	check "programs talk to each other" pingpong
+	check "programs talk to each other by shared memory" pingpong --shared=4096
 	if roced --help | grep -q SIGHUP; then check "it reloads" reloads; else echo "SKIP deb: it reloads (the daemon knows no SIGHUP)"; fi
 	check "it is started again when it does not move" is_watched
+	cp /etc/roced/roced.cfg "$tmp/right.cfg"
+	if [ -c /dev/fuse ] && [ -d /sys/fs/fuse/connections ]; then
+		sed -i 's/telemetry = true;/& mode = "0666";/' /etc/roced/roced.cfg
+		systemctl restart roced
+		check "it ends a file system that keeps it waiting" fuse_is_ended
+		cp "$tmp/right.cfg" /etc/roced/roced.cfg
+	else
+		echo "SKIP deb: it ends a file system that keeps it waiting (there is no FUSE)"
+	fi
+	ip link add port mtu 3200 type veth peer name end mtu 3200 && ip link set port up && ip link set end up
+	check "with a port on AF_PACKET" port_is net_af_packet0,iface=port,blocksz=65536,framesz=4096,framecnt=2048,qpairs=1 3200
+	check "with a port on memif" port_is net_memif0,role=server,socket=/run/roced/memif.sock,socket-abstract=no,bsize=2176 1500
+	check "with keys" protected
+	check "with a socket of another group" another_group
+	check "with a port on AF_XDP" af_xdp
 	check "it stops" stops
 	check "it says what is wrong in its configuration" says_what_is_wrong
 	systemctl start roced
