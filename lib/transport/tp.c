@@ -268,7 +268,7 @@ static void rx_one(struct tp *tp, struct rte_mbuf *m)
 }
 
 /* Packets have been parsed, so they are in the cache; their queue pairs need not be. */
-static void prefetch_qp(const struct tp *tp, const struct wire_pkt *pkt, uint32_t *last_qpn)
+static inline void prefetch_qp(const struct tp *tp, const struct wire_pkt *pkt, uint32_t *last_qpn)
 {
 	const struct tp_qp *qp;
 
@@ -286,13 +286,15 @@ static void prefetch_qp(const struct tp *tp, const struct wire_pkt *pkt, uint32_
 
 void tp_rx(struct tp *tp, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns)
 {
-	uint32_t last_qpn = UINT32_MAX, ahead = 0;
+	uint32_t last_qpn = UINT32_MAX;
 	struct tp_qp *qp;
 
 	tp->now_ns = now_ns;
+	for (uint32_t i = 0; i < n && i < PREFETCH_AHEAD; i++)
+		prefetch_qp(tp, TP_PKT(pkts[i]), &last_qpn);
 	for (uint32_t i = 0; i < n; i++) {
-		for (; ahead < n && ahead <= i + PREFETCH_AHEAD; ahead++)
-			prefetch_qp(tp, TP_PKT(pkts[ahead]), &last_qpn);
+		if (i + PREFETCH_AHEAD < n)
+			prefetch_qp(tp, TP_PKT(pkts[i + PREFETCH_AHEAD]), &last_qpn);
 		rx_one(tp, pkts[i]);
 	}
 	/* What is acknowledged must be in memory. */

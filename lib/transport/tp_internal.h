@@ -440,8 +440,16 @@ static inline bool tp_mr_covers(const struct tp_mr *mr, uint32_t pd, uint32_t ac
 }
 
 /* The region if key names it in pd, allows `access` and holds [iova, iova + bytes); else NULL. */
-const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
-	uint64_t bytes);
+static inline const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access,
+	uint64_t iova, uint64_t bytes)
+{
+	const struct tp_mr *mr = tp_mr_find(tp, key);
+
+	if (mr == NULL || mr->window != 0)
+		return NULL;
+	return tp_mr_covers(mr, pd, access, iova, bytes) ? mr : NULL;
+}
+
 /* The same for an R_Key that the peer of qp names: regions and windows. */
 const struct tp_mr *tp_mr_check_remote(const struct tp_qp *qp, uint32_t key, uint32_t access, uint64_t iova,
 	uint64_t bytes);

@@ -53,10 +53,15 @@ bool tp_mem_sgl_ok(const struct tp *tp, uint32_t pd, const struct tp_sge *sge, u
 const uint8_t *tp_mem_gather(struct tp *tp, struct tp_qp *qp, const struct tp_sge *sge, uint32_t n, uint32_t off,
 	uint32_t bytes)
 {
+	const struct tp_mr *mr;
 	uint32_t done = 0;
 
+	/* Most have one, and are spared the loop. */
+	if (n == 1 && off <= sge->bytes && bytes <= sge->bytes - off) {
+		mr = tp_mr_check(tp, sge->lkey, qp->init.pd, 0, sge->addr + off, bytes);
+		return mr != NULL ? tp_mem_fetch(tp, mr, sge->addr + off, bytes) : NULL;
+	}
 	for (uint32_t i = 0; i < n && done < bytes; i++) {
-		const struct tp_mr *mr;
 		uint32_t take;
 
 		if (off >= sge[i].bytes) {

@@ -98,16 +98,6 @@ int tp_mr_destroy(struct tp *tp, uint32_t key)
 	return 0;
 }
 
-const struct tp_mr *tp_mr_check(const struct tp *tp, uint32_t key, uint32_t pd, uint32_t access, uint64_t iova,
-	uint64_t bytes)
-{
-	const struct tp_mr *mr = tp_mr_find(tp, key);
-
-	if (mr == NULL || mr->window != 0)
-		return NULL;
-	return tp_mr_covers(mr, pd, access, iova, bytes) ? mr : NULL;
-}
-
 const struct tp_mr *tp_mr_check_again(const struct tp_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
 	uint64_t iova, uint64_t bytes)
 {

@@ -397,26 +397,31 @@ static bool send_piece(struct tp_qp *qp, const struct tp_send_wqe *wqe, const st
 	return true;
 }
 
-const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint32_t bytes)
+static inline const uint8_t *payload_of(struct tp_qp *qp, const struct tp_send_wqe *wqe, struct tp_swr *swr, uint32_t off,
+	uint32_t bytes)
 {
-	const struct tp_send_wqe *wqe = tp_req_wqe(qp, wr);
 	const uint8_t *data = (const uint8_t *)(wqe + 1) + off;
 
 	if (bytes == 0 || (wqe->flags & TP_SEND_INLINE) != 0)
 		return data;
 	data = tp_mem_gather(qp->tp, qp, sgl_of(wqe), wqe->num_sge, off, bytes);
 	if (data == NULL)
-		tp_req_swr(qp, wr)->err = TP_WC_LOC_PROT_ERR;
+		swr->err = TP_WC_LOC_PROT_ERR;
 	return data;
 }
 
+const uint8_t *tp_req_payload(struct tp_qp *qp, uint32_t wr, uint32_t off, uint32_t bytes)
+{
+	return payload_of(qp, tp_req_wqe(qp, wr), tp_req_swr(qp, wr), off, bytes);
+}
+
 /* Sends up to n packets of a SEND or WRITE with one read of client memory; how many were sent. */
-static uint32_t send_pieces(struct tp_qp *qp, const struct tp_swr *swr, uint32_t n)
+static uint32_t send_pieces(struct tp_qp *qp, struct tp_swr *swr, uint32_t n)
 {
 	const struct tp_send_wqe *wqe = tp_req_wqe(qp, qp->req.snd);
 	uint32_t off = tp_psn_dist(qp->req.snd_psn, swr->psn) * qp->mtu, left = swr->bytes - off;
 	uint32_t bytes = (uint32_t)RTE_MIN((uint64_t)n * qp->mtu, (uint64_t)left), sent = 0;
-	const uint8_t *data = tp_req_payload(qp, qp->req.snd, off, bytes);
+	const uint8_t *data = payload_of(qp, wqe, swr, off, bytes);
 
 	if (data == NULL)
 		return 0;
