@@ -13,14 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_CRC_BLOCK      16 /* a packet begins within a block, up to LEAD bytes behind its start */
-#define WIRE_CRC_LEAD_BYTES 12
-#define WIRE_CRC_MASKED     5  /* blocks at most */
-
-/* What is or-ed to the first `blocks` of them. LEAD zeros come first, which stand for what is in front of the packet. */
+/* What is or-ed to the first bytes of a packet, which go up to `blocks` of 16 bytes wherever in the first one it begins. Zeros
+ * come first, which stand for what is in front of the packet. */
+#define WIRE_CRC_LEAD_BYTES 64
 struct wire_crc_mask {
 	size_t blocks;
-	uint8_t bytes[WIRE_CRC_LEAD_BYTES + WIRE_CRC_MASKED * WIRE_CRC_BLOCK];
+	uint8_t bytes[WIRE_CRC_LEAD_BYTES + 128];
 };
 
 /* Processors with AVX2 and PCLMULQDQ; with AVX-512 and VPCLMULQDQ too. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the kernels of wire_crc.h share (V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
- * Instruction", Intel 2009). A packet is taken in blocks of 16 bytes that end with its last byte, so the first one may be
- * short; up to its middle it goes block by block, the rest by wide(), which each kernel has its own of.
+ * Instruction", Intel 2009): constants, and the end.
  */
 #ifndef WIRE_CRC_FOLD_H
 #define WIRE_CRC_FOLD_H
@@ -13,8 +12,8 @@
 #include "wire_crc.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define BLOCK  ((size_t)WIRE_CRC_BLOCK)
-#define GROUP  (4 * BLOCK) /* bytes that wide() takes at once */
+#define BLOCK  ((size_t)16)
+#define GROUP  (4 * BLOCK)
 
 /* x^(D+32) and x^(D-32) modulo the polynomial, bits reversed: the low and the high half of what folds over D bits. */
 #define FOLD_128_LO  0x1751997d0
@@ -25,6 +24,10 @@
 #define FOLD_384_HI  0x174359406
 #define FOLD_512_LO  0x154442bd4
 #define FOLD_512_HI  0x1c6e41596
+#define FOLD_1024_LO 0x1e88ef372
+#define FOLD_1024_HI 0x14a7fe880
+#define FOLD_1536_LO 0x1821d8bc0
+#define FOLD_1536_HI 0x12e958ac4
 #define FOLD_2048_LO 0x11542778a
 #define FOLD_2048_HI 0x1322d1430
 #define FOLD_64      0x163cd6124  /* x^64 */
@@ -63,61 +66,6 @@ INLINE uint32_t reduce(__m128i acc)
 	t = _mm_clmulepi64_si128(_mm_and_si128(acc, low32), barrett, 0x10);
 	t = _mm_clmulepi64_si128(_mm_and_si128(t, low32), barrett, 0x00);
 	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(acc, t), 1);
-}
-
-/* n blocks from the start of the packet, which has `lead` bytes less than they have. */
-INLINE __m128i head(const uint8_t *l3, size_t lead, size_t n, const struct wire_crc_mask *mask)
-{
-	/* Moves bytes up by 0..12, and zeros in below. */
-	static const int8_t up[BLOCK + WIRE_CRC_LEAD_BYTES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5,
-		6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-	const uint8_t *moved_mask = mask->bytes + WIRE_CRC_LEAD_BYTES - lead, *from = l3 - lead;
-	__m128i acc = _mm_or_si128(load(l3), load(mask->bytes + WIRE_CRC_LEAD_BYTES));
-	size_t i = 1;
-
-	acc = _mm_xor_si128(acc, _mm_cvtsi32_si128((int)AFTER_LRH));
-	acc = _mm_shuffle_epi8(acc, load((const uint8_t *)up + WIRE_CRC_LEAD_BYTES - lead));
-	for (; i < n && i < mask->blocks; i++)
-		acc = fold(acc, fold_128(), _mm_or_si128(load(from + BLOCK * i), load(moved_mask + BLOCK * i)));
-	for (; i < n; i++)
-		acc = fold(acc, fold_128(), load(from + BLOCK * i));
-	return acc;
-}
-
-/* acc over `bytes` more, a multiple of GROUP and not 0, which are copied to `to` if that is not NULL. */
-INLINE __m128i wide(__m128i acc, const uint8_t *from, uint8_t *to, size_t bytes);
-
-/* How many of the blocks of a packet the head is: `least` or more, so that whole groups are left. */
-INLINE size_t head_blocks(size_t blocks, size_t least)
-{
-	return blocks <= least ? blocks : least + (blocks - least) % (GROUP / BLOCK);
-}
-
-INLINE uint32_t whole(const uint8_t *l3, size_t bytes, const struct wire_crc_mask *mask)
-{
-	size_t lead = -bytes % BLOCK, blocks = (bytes + lead) / BLOCK, n = head_blocks(blocks, mask->blocks);
-	__m128i acc = head(l3, lead, n, mask);
-
-	if (n != blocks)
-		acc = wide(acc, l3 - lead + BLOCK * n, NULL, BLOCK * (blocks - n));
-	return reduce(acc);
-}
-
-/* The head is written first and then read back; what is left is copied as it is read. */
-INLINE uint32_t whole_copied(uint8_t *l3, size_t hdr_bytes, const uint8_t *payload, size_t bytes,
-	const struct wire_crc_mask *mask)
-{
-	size_t all = hdr_bytes + bytes, lead = -all % BLOCK, blocks = (all + lead) / BLOCK;
-	size_t written = (hdr_bytes + lead + BLOCK - 1) / BLOCK;
-	size_t n = head_blocks(blocks, written > mask->blocks ? written : mask->blocks);
-	size_t first = BLOCK * n - lead - hdr_bytes;
-	__m128i acc;
-
-	memcpy(l3 + hdr_bytes, payload, first);
-	acc = head(l3, lead, n, mask);
-	if (n != blocks)
-		acc = wide(acc, payload + first, l3 + hdr_bytes + first, BLOCK * (blocks - n));
-	return reduce(acc);
 }
 
 #endif

@@ -94,6 +94,8 @@ uint32_t wire_icrc_copy(uint8_t *l3, size_t hdr_bytes, const void *payload, size
 
 	if (pad == 0 && bytes != 0 && has_avx512())
 		return wire_crc_copy_avx512(l3, hdr_bytes, payload, bytes, mask);
+	if (pad == 0 && bytes != 0 && has_avx2())
+		return wire_crc_copy_avx2(l3, hdr_bytes, payload, bytes, mask);
 	if (bytes != 0)
 		memcpy(l3 + hdr_bytes, payload, bytes);
 	memset(l3 + hdr_bytes + bytes, 0, pad);
