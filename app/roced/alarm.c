@@ -61,6 +61,7 @@ static void tell(struct alarms *alarms, struct alarm *a, uint64_t now_ns)
 		return;
 	if (!may_tell(alarms, a->kind, now_ns))
 		return;
+	log_fields("event=alarm alarm=%s subject=%s times=%" PRIu64, a->kind->name, a->subject, more);
 	if (more <= 1)
 		log_line(LOG_WARNING, "%s%s: %s", a->kind->what, a->subject, a->text);
 	else if (a->told_count == 0)

@@ -29,6 +29,9 @@
 #define CONFIG_MAX_METRICS_ROWS 4096
 #define CONFIG_MAX_ADDRS    (VC_MAX_GIDS - 1) /* one GID is the link-local address */
 
+/* What lines of the log are. */
+enum config_log { CONFIG_LOG_TEXT, CONFIG_LOG_FIELDS };
+
 struct config_rx {
 	struct config_at at;
 	char port[CONFIG_NAME_BYTES];
@@ -264,6 +267,7 @@ struct config {
 		struct config_group group;
 		uint32_t mode;
 		bool telemetry;
+		uint32_t log;              /* enum config_log */
 	} control;
 	uint32_t n_workers;
 	struct config_worker workers[CONFIG_MAX_WORKERS];

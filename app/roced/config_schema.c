@@ -34,6 +34,8 @@ const struct config_key config_keys[] = {
 		"permissions of the socket"},
 	{"control.telemetry", CONFIG_BOOLEAN, F(config, control.telemetry), 0, 1, "false", "",
 		"serve DPDK's telemetry, for `rocectl`; its socket is for root only"},
+	{"control.log", CONFIG_CHOICE, F(config, control.log), 0, 0, "text", "text|fields",
+		"lines of the log: for people, or \"level=notice event=link port=p0 up=1 msg=...\" for programs"},
 
 	{"workers", CONFIG_LIST_OF, L(config, workers, n_workers), 1, CONFIG_MAX_WORKERS, NULL, "",
 		"threads that move packets, one graph each"},

@@ -167,6 +167,7 @@ static uint64_t env_now_ns(void *arg)
 static void env_log(void *arg, int level, const char *line)
 {
 	(void)arg;
+	log_fields("event=verbs");
 	log_line(level, "%s", line);
 }
 
@@ -365,6 +366,7 @@ static void tell_ready(struct roced *roced)
 		return;
 	}
 	log_to_syslog();
+	log_fields("event=ready");
 	log_line(LOG_NOTICE, "ready");
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; null_fd >= 0 && fd < 3; fd++)
@@ -467,6 +469,8 @@ int main(int argc, char **argv)
 		fprintf(log_stream(), "roced: %u error%s in %s\n", n_errors, n_errors == 1 ? "" : "s", options.file);
 	else if (options.check)
 		printf("%s: ok\n", options.file);
+	if (n_errors == 0 && roced->config.control.log == CONFIG_LOG_FIELDS)
+		log_as_fields();
 	rc = n_errors != 0 ? 1 : options.check ? 0 : run(roced, options.daemon);
 	free(roced);
 	return rc;

@@ -69,12 +69,15 @@ static bool take_signals(struct roced *roced)
 
 	while (read(roced->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1) {
+			log_unlimited(true);
 			dump_counters(roced);
+			log_unlimited(false);
 		} else if (info.ssi_signo == SIGHUP) {
 			notify_reloading();
 			reload_by_signal(roced);
 			notify_ready(roced);
 		} else {
+			log_fields("event=end signal=%u", info.ssi_signo);
 			log_line(LOG_INFO, "ending on signal %u", info.ssi_signo);
 			end = true;
 		}
@@ -86,6 +89,7 @@ void main_loop_follow_link(struct roced *roced, struct port *port)
 {
 	if (!port_poll_link(port))
 		return;
+	log_fields("event=link port=%s up=%d", port->config->name, port->up);
 	log_line(LOG_NOTICE, "port \"%s\" is %s", port->config->name, port->up ? "up" : "down");
 	if (port->up)
 		link_announce(roced, port);

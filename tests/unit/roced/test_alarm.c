@@ -29,6 +29,17 @@ void log_line(int level, const char *fmt, ...)
 	n_lines++;
 }
 
+static char last_fields[512];
+
+void log_fields(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(last_fields, sizeof(last_fields), fmt, ap);
+	va_end(ap);
+}
+
 static int start(void **state)
 {
 	static struct alarms alarms;
@@ -47,6 +58,7 @@ static void the_first_is_said_at_once(void **state)
 	assert_string_equal(last_line, "protection with 10.0.0.1: not what the peer sent");
 	alarm_raise(a, START + SECOND, &refused, "10.0.0.1", 7, "no");
 	assert_string_equal(last_line, "protection with 10.0.0.1: no (7 times)");
+	assert_string_equal(last_fields, "event=alarm alarm=peer_refused subject=10.0.0.1 times=7");
 	assert_int_equal(a->n, 2);
 	assert_true(a->list[0].active && a->list[1].active);
 	assert_int_equal(a->list[1].count, 7);
