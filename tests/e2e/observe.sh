@@ -236,7 +236,7 @@ check "nobody listens who was not told to" eval '! b_listens'
 
 refused() {
 	MORE="metrics = { listen = \"$1\"; };" roced_config C "$device" 4096 4200 "$A4/24" >"$tmp_dir/bad.conf"
-	in_ns A timeout 30 "$roced_bin" -c "$tmp_dir/bad.conf" ${3:--f} >"$tmp_dir/bad.log" 2>&1 && return 1
+	in_ns A timeout 30 "$roced_bin" -c "$tmp_dir/bad.conf" "${3:--f}" >"$tmp_dir/bad.log" 2>&1 && return 1
 	cat "$tmp_dir/bad.log"
 	grep -q "$2" "$tmp_dir/bad.log"
 }
