@@ -87,6 +87,46 @@ static int align_devices(struct config *config, const struct config *running)
 	return 0;
 }
 
+static int find_remote(const struct config_gateway *gateway, const struct config_remote *remote)
+{
+	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
+		if (config_same_network(&gateway->remotes[r].address, &remote->address))
+			return (int)r;
+	}
+	return -1;
+}
+
+/* As with devices; which of the free places does not matter. */
+static int align_remotes(struct config_gateway *gateway, const struct config_gateway *running)
+{
+	static const size_t bytes = sizeof(gateway->remotes);
+	struct config_remote *given = malloc(bytes);
+	uint32_t n = gateway->n_remotes, next = 0;
+
+	if (given == NULL)
+		return -ENOMEM;
+	memcpy(given, gateway->remotes, bytes);
+	memset(gateway->remotes, 0, bytes);
+	gateway->n_remotes = running->n_remotes;
+	for (uint32_t r = 0; r < n; r++) {
+		int at = find_remote(running, &given[r]);
+
+		if (at >= 0)
+			gateway->remotes[at] = given[r];
+	}
+	for (uint32_t r = 0; r < n; r++) {
+		if (find_remote(running, &given[r]) >= 0)
+			continue;
+		while (gateway->remotes[next].n_networks != 0)
+			next++;
+		gateway->remotes[next] = given[r];
+		if (next >= gateway->n_remotes)
+			gateway->n_remotes = next + 1;
+	}
+	free(given);
+	return 0;
+}
+
 /* It was right before, so there is nothing to say. */
 static int check_again(struct config *config)
 {
@@ -108,6 +148,8 @@ int config_align(struct config *config, const struct config *running)
 
 	align_ports(config, running);
 	rc = align_devices(config, running);
+	if (rc == 0)
+		rc = align_remotes(&config->gateway, &running->gateway);
 	return rc == 0 ? check_again(config) : rc;
 }
 

@@ -138,10 +138,15 @@ static void id_of(const struct list *list, uint32_t i, char out[CONFIG_VALUE_BYT
 	config_print_value(list->id, element(list, i), out, CONFIG_VALUE_BYTES);
 }
 
-/* A place of a device that is gone: see config_align(). */
+/* A place of a device or far gateway that is gone: see config_align(). */
 static bool is_hole(const struct list *list, uint32_t i)
 {
-	return list->id->type == CONFIG_NAME && ((const char *)element(list, i))[list->id->off] == '\0';
+	static const struct wire_addr none;
+	const uint8_t *id = (const uint8_t *)element(list, i) + list->id->off;
+
+	if (list->id->type == CONFIG_NAME)
+		return id[0] == '\0';
+	return list->id->type == CONFIG_NETWORK && strcmp(list->key->path, "gateway.remotes") == 0 && memcmp(id, &none, sizeof(none)) == 0;
 }
 
 /* How many of those before i have the same id. */

@@ -41,8 +41,8 @@ enum config_when config_when(const char *path);
 const char *config_when_name(enum config_when when);
 
 /*
- * Gives ports and devices of `config`, which was loaded without errors, the places that those of the same names have in
- * `running`, and all others free ones. A place that nobody has any more stays, without a name. What refers to places is set
+ * Gives ports, devices and far gateways of `config`, which was loaded without errors, the places that those of the same names or
+ * addresses have in `running`, and all others free ones. A place that nobody has any more stays, without name and address. What refers to places is set
  * anew. 0 or a negative errno.
  */
 int config_align(struct config *config, const struct config *running);

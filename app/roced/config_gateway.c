@@ -239,8 +239,11 @@ void config_check_gateway(struct config_reader *reader)
 	}
 	check_host_ports(reader, gateway);
 	check_host_vlans(reader, gateway);
-	for (uint32_t r = 0; r < gateway->n_remotes; r++)
-		check_remote(reader, gateway, r);
+	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
+		/* else it was wrong, and that was said, or its place is free: config_align() */
+		if (gateway->remotes[r].n_networks != 0)
+			check_remote(reader, gateway, r);
+	}
 	check_direct(reader, gateway);
 	take_all_frames(config, gateway);
 	if (ranges_meet(gateway->port, config->protection.port) ||

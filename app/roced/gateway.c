@@ -57,18 +57,24 @@ static void make_header(const struct gateway *gateway, struct gateway_remote *re
 		remote->ip4_sum = fixed_sum(remote->header + remote->l3_off);
 }
 
-static void make_remote(struct roced *roced, struct gateway *gateway, uint32_t r)
+static bool has_remote(const struct config_gateway *config, uint32_t r)
 {
-	const struct config_remote *config = &gateway->config->remotes[r];
+	return r < config->n_remotes && config->remotes[r].n_networks != 0;
+}
+
+/* Of the configuration's far gateway r; the place is free or has that one. */
+static void make_remote(const struct roced *roced, struct gateway *gateway, const struct config *config, uint32_t r)
+{
 	struct gateway_remote *remote = &gateway->remotes[r];
-	const struct port_addr *from = gateway_own_addr(gateway, wire_addr_is_v4(&config->address.addr));
+	const struct wire_addr *addr = &config->gateway.remotes[r].address.addr;
+	const struct port_addr *from = gateway_own_addr(gateway, wire_addr_is_v4(addr));
 	const struct config_protect *policy;
 	uint32_t overhead;
 
-	remote->addr = config->address.addr;
+	remote->addr = *addr;
 	remote->v4 = wire_addr_is_v4(&remote->addr);
 	remote->local = from->addr;
-	policy = protect_policy(&roced->config.protection, 1u << gateway->config->device_index, &remote->addr);
+	policy = protect_policy(&config->protection, 1u << config->gateway.device_index, &remote->addr);
 	remote->required = policy != NULL && policy->policy == CONFIG_PROTECT_REQUIRED;
 	make_header(gateway, remote, from);
 	overhead = (uint32_t)(remote->l4_off - remote->l3_off) + UDP_BYTES + WIRE_TUNNEL_BYTES +
@@ -109,28 +115,31 @@ int gateway_init(struct roced *roced)
 	if (gateway_cnp_init(roced, gateway) != 0)
 		return -ENOMEM;
 	gateway->n_remotes = config->n_remotes;
-	for (uint32_t r = 0; r < gateway->n_remotes; r++)
-		make_remote(roced, gateway, r);
+	for (uint32_t r = 0; r < gateway->n_remotes; r++) {
+		gateway->remotes[r].number = gateway->last_number++;
+		make_remote(roced, gateway, &roced->config, r);
+	}
 	gateway_direct_warn(roced);
 	return path_sched_config_check(&gateway->sched);
 }
 
-void gateway_find_remotes(struct roced *roced)
+struct link *gateway_hold_remote(struct roced *roced, uint32_t r)
 {
-	struct gateway *gateway = roced->gateway;
+	const struct gateway *gateway = roced->gateway;
+	const struct gateway_remote *remote = &gateway->remotes[r];
+	struct link *link = link_hold_by(roced, gateway->fabric, gateway->config->device_index, &remote->local, &remote->addr);
 	char text[WIRE_ADDR_TEXT_BYTES];
 
-	for (uint32_t r = 0; gateway != NULL && r < gateway->n_remotes; r++) {
-		struct gateway_remote *remote = &gateway->remotes[r];
+	if (link == NULL)
+		log_line(LOG_WARNING, "gateway: there is no way to %s: give devices[].gateway4 or gateway6", wire_addr_print(&remote->addr, text));
+	log_line(LOG_INFO, "gateway: hosts may send packets of %u bytes to those behind %s", remote->room, wire_addr_print(&remote->addr, text));
+	return link;
+}
 
-		remote->link = link_hold_by(
-			roced, gateway->fabric, gateway->config->device_index, &remote->local, &remote->addr);
-		if (remote->link == NULL)
-			log_line(LOG_WARNING, "gateway: there is no way to %s: give devices[].gateway4 or gateway6",
-				wire_addr_print(&remote->addr, text));
-		log_line(LOG_INFO, "gateway: hosts may send packets of %u bytes to those behind %s", remote->room,
-			wire_addr_print(&remote->addr, text));
-	}
+void gateway_find_remotes(struct roced *roced)
+{
+	for (uint32_t r = 0; roced->gateway != NULL && r < roced->gateway->n_remotes; r++)
+		roced->gateway->remotes[r].link = gateway_hold_remote(roced, r);
 }
 
 void gateway_fini(struct roced *roced)
@@ -151,27 +160,65 @@ void gateway_fini(struct roced *roced)
 
 /* ---- workers ---- */
 
+/* Nothing has come from it, and nothing was sent to it. */
+static void begin_remote(struct gateway_worker *gw, uint32_t r)
+{
+	struct gateway_lane *lanes = &gw->lanes[r * gw->lanes_per_remote];
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < gw->n_news; i++) {
+		if (gw->news[i]->remote != r)
+			gw->news[left++] = gw->news[i];
+	}
+	gw->n_news = left;
+	memset(lanes, 0, gw->lanes_per_remote * sizeof(lanes[0]));
+	for (uint32_t i = 0; i < gw->lanes_per_remote; i++) {
+		lanes[i].remote = (uint8_t)r;
+		lanes[i].lane = (uint8_t)(i * gw->worker->roced->n_workers + gw->worker->index);
+	}
+	gateway_tx_init(&gw->tx[r], &gw->shared->sched, (uint64_t)gw->shared->config->silence_us * NS_PER_US,
+		gw->worker->roced->seed + r);
+	gw->tx_tos[r] = 0;
+	gw->too_long[r] = (struct gateway_too_long){0};
+}
+
+/* For as many as there can ever be: a reload may add some. */
 static int make_lanes(struct gateway_worker *gw)
 {
-	uint32_t n_workers = gw->worker->roced->n_workers, n = gw->shared->n_remotes;
+	uint32_t n_workers = gw->worker->roced->n_workers, n = CONFIG_MAX_REMOTES;
 
 	gw->lanes_per_remote = (GATEWAY_LANES + n_workers - 1) / n_workers;
-	gw->lanes = calloc((size_t)n * gw->lanes_per_remote + 1, sizeof(gw->lanes[0]));
-	gw->news = calloc((size_t)n * gw->lanes_per_remote + 1, sizeof(gw->news[0]));
-	gw->tx = calloc(n + 1, sizeof(gw->tx[0]));
-	gw->tx_tos = calloc(n + 1, sizeof(gw->tx_tos[0]));
-	gw->too_long = calloc(n + 1, sizeof(gw->too_long[0]));
+	gw->lanes = calloc((size_t)n * gw->lanes_per_remote, sizeof(gw->lanes[0]));
+	gw->news = calloc((size_t)n * gw->lanes_per_remote, sizeof(gw->news[0]));
+	gw->tx = calloc(n, sizeof(gw->tx[0]));
+	gw->tx_tos = calloc(n, sizeof(gw->tx_tos[0]));
+	gw->too_long = calloc(n, sizeof(gw->too_long[0]));
 	if (gw->lanes == NULL || gw->news == NULL || gw->tx == NULL || gw->tx_tos == NULL || gw->too_long == NULL)
 		return -ENOMEM;
-	for (uint32_t r = 0; r < n; r++) {
-		gateway_tx_init(&gw->tx[r], &gw->shared->sched, (uint64_t)gw->shared->config->silence_us * NS_PER_US,
-			gw->worker->roced->seed + r);
-		for (uint32_t i = 0; i < gw->lanes_per_remote; i++) {
-			gw->lanes[r * gw->lanes_per_remote + i].remote = (uint8_t)r;
-			gw->lanes[r * gw->lanes_per_remote + i].lane = (uint8_t)(i * n_workers + gw->worker->index);
-		}
-	}
+	for (uint32_t r = 0; r < gw->shared->n_remotes; r++)
+		begin_remote(gw, r);
 	return 0;
+}
+
+void gateway_set_remote(struct roced *roced, const struct config *config, uint32_t r)
+{
+	struct gateway *gateway = roced->gateway;
+	struct gateway_remote *remote = &gateway->remotes[r];
+	bool there = has_remote(&config->gateway, r);
+
+	if (!there) {
+		*remote = (struct gateway_remote){.number = remote->number};
+		return;
+	}
+	if (r >= gateway->n_remotes)
+		gateway->n_remotes = r + 1;
+	if (remote->header_bytes == 0) {
+		remote->number = gateway->last_number++;
+		gateway->watched[r] = (struct gateway_watched){0};
+		for (uint32_t w = 0; w < roced->n_workers; w++)
+			begin_remote(roced->workers[w]->gateway, r);
+	}
+	make_remote(roced, gateway, config, r);
 }
 
 /* In order again: to the host. */

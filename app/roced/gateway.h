@@ -26,8 +26,9 @@
 
 #define GATEWAY_LANES CRYPT_MSG_LANES
 
-/* A far gateway. All but link is fixed before the workers start. */
+/* A far gateway. All but link changes while the workers stand still only. header_bytes 0: its place is free. */
 struct gateway_remote {
+	uint32_t number;           /* of its like since the start: what has come from one is never that of another */
 	struct wire_addr local, addr;
 	bool v4;                   /* so are both */
 	bool required;             /* nothing plain is taken from it */
@@ -55,7 +56,8 @@ struct gateway {
 	struct path_sched_config sched;
 	struct gateway_hosts *hosts;
 	struct gateway_peers *peers;       /* NULL: hosts notify for themselves */
-	uint32_t n_remotes;
+	uint32_t n_remotes;                /* places, free ones among them */
+	uint32_t last_number;
 	struct gateway_remote remotes[CONFIG_MAX_REMOTES];
 	struct gateway_watched watched[CONFIG_MAX_REMOTES];
 };
@@ -124,6 +126,11 @@ void gateway_fini(struct roced *roced);
 /* Raises alarms for what somebody should look at; once a second. */
 void gateway_watch(struct roced *roced, uint64_t now_ns);
 int gateway_worker_init(struct worker *worker);
+/* For a reload, the workers stand still: the far gateway at place r as a configuration has it, which may be none; what is known of one
+ * that was and is there stays. */
+void gateway_set_remote(struct roced *roced, const struct config *config, uint32_t r);
+/* The way to it; NULL: there is none, told to the log. */
+struct link *gateway_hold_remote(struct roced *roced, uint32_t r);
 void gateway_worker_fini(struct worker *worker);
 
 /* ---- gateway_tell.c, main thread ---- */
@@ -163,6 +170,11 @@ static inline bool gateway_remote_mac(const struct gateway_remote *remote, uint8
 static inline bool gateway_is_host_port(const struct gateway *gateway, const struct port *port)
 {
 	return (gateway->config->host_mask >> port->index & 1) != 0;
+}
+
+static inline bool gateway_has_remote(const struct gateway *gateway, uint32_t r)
+{
+	return r < gateway->n_remotes && gateway->remotes[r].header_bytes != 0;
 }
 
 /* The device's first address of a family, but for its link-local one. NULL: it has none. */
@@ -216,6 +228,8 @@ uint64_t gateway_next_ns(const struct worker *worker);
 int gateway_direct_init(struct gateway_worker *gw);
 /* Tells the log what protection keeps hosts from in direct networks. Main thread. */
 void gateway_direct_warn(const struct roced *roced);
+/* What it makes; NULL: no memory, or the configuration has none. */
+struct gateway_pairs *gateway_direct_new(const struct gateway_worker *gw, const struct config_gateway *config);
 /* A host is reached without a far gateway. */
 bool gateway_direct_reaches(const struct gateway *gateway, const struct wire_addr *dst);
 /* RoCE between a host here and one in a direct network, parsed, of hosts' or the fabric's port; it goes over the

@@ -83,7 +83,7 @@ static bool look_for_remote(const struct gateway *gateway, const struct wire_add
 	return most >= 0;
 }
 
-/* The same; networks do not change, so what was found stays. */
+/* The same; what was found stays, until networks are others. */
 static bool find_remote(struct gateway_worker *gw, const struct wire_addr *dst, uint8_t *remote)
 {
 	struct gateway_recent_way *way = gateway_recent_way(&gw->recent, dst);

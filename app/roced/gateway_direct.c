@@ -12,14 +12,13 @@
 #define NS_PER_MS  1000000u
 #define DUMP_PAIRS 16u     /* of a worker, that the log tells of */
 
-int gateway_direct_init(struct gateway_worker *gw)
+struct gateway_pairs *gateway_direct_new(const struct gateway_worker *gw, const struct config_gateway *config)
 {
-	const struct config_gateway *config = gw->shared->config;
 	uint64_t seed = gw->worker->roced->seed + gw->worker->index;
 
 	if (config->n_direct == 0)
-		return 0;
-	gw->pairs = gateway_pairs_new(&(struct gateway_pairs_config){
+		return NULL;
+	return gateway_pairs_new(&(struct gateway_pairs_config){
 		.sched = gw->shared->sched,
 		.max_pairs = config->max_pairs,
 		.max_flows = config->max_flows,
@@ -29,7 +28,12 @@ int gateway_direct_init(struct gateway_worker *gw)
 		.silence_ns = (uint64_t)config->silence_us * NS_PER_US,
 		.key = {{seed * 0x94d049bb133111ebu, ~seed}},
 	});
-	return gw->pairs != NULL ? 0 : -ENOMEM;
+}
+
+int gateway_direct_init(struct gateway_worker *gw)
+{
+	gw->pairs = gateway_direct_new(gw, gw->shared->config);
+	return gw->pairs != NULL || gw->shared->config->n_direct == 0 ? 0 : -ENOMEM;
 }
 
 void gateway_direct_warn(const struct roced *roced)

@@ -46,3 +46,8 @@ struct gateway_recent_way *gateway_recent_way(struct gateway_recent *recent, con
 		*way = (struct gateway_recent_way){.dst = *dst};
 	return way;
 }
+
+void gateway_recent_forget_ways(struct gateway_recent *recent)
+{
+	memset(recent->ways, 0, sizeof(recent->ways));
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a worker has just looked up, so that a packet like those before it costs no hash: where hosts are, for a
- * millisecond, and behind which far gateway they are, which does not change. A few places by bits of the address: who
- * makes addresses up so that they meet has them looked up. One thread.
+ * millisecond, and behind which far gateway they are, until it is told to forget that. A few places by bits of the
+ * address: who makes addresses up so that they meet has them looked up. One thread.
  */
 #ifndef GATEWAY_RECENT_H
 #define GATEWAY_RECENT_H
@@ -38,5 +38,7 @@ bool gateway_recent_find(struct gateway_recent *recent, const struct gateway_hos
 	uint64_t now_ns, struct gateway_host *host);
 /* Of an address; if it is not known, the caller fills it in. */
 struct gateway_recent_way *gateway_recent_way(struct gateway_recent *recent, const struct wire_addr *dst);
+/* Hosts are behind others now. */
+void gateway_recent_forget_ways(struct gateway_recent *recent);
 
 #endif

@@ -148,7 +148,8 @@ static bool is_whole(struct rte_mbuf *m)
 static void take_packet(struct worker *worker, const struct gateway_lane *lane, const struct wire_tunnel *t,
 	uint8_t tos, struct rte_mbuf *m)
 {
-	const struct gateway_place place = {.tunnel = (uint32_t)lane->remote * GATEWAY_LANES + lane->lane,
+	const uint32_t number = worker->gateway->shared->remotes[lane->remote].number;
+	const struct gateway_place place = {.tunnel = number * GATEWAY_LANES + lane->lane,
 		.flow = t->flow,
 		.generation = t->generation,
 		.seq = t->seq};

@@ -103,6 +103,8 @@ void gateway_dump(const struct roced *roced)
 	for (uint32_t r = 0; r < roced->gateway->n_remotes; r++) {
 		struct gateway_told_remote told;
 
+		if (!gateway_has_remote(roced->gateway, r))
+			continue;
 		gateway_tell_remote(roced, r, &told);
 		log_line(LOG_NOTICE,
 			"gateway: far gateway %s: %s, room %u, paths %u, dead %u, sent %" PRIu64 ", lost %" PRIu64

@@ -50,6 +50,8 @@ static void look_at_paths(struct worker *worker)
 	uint64_t next_ns = UINT64_MAX;
 
 	for (uint32_t r = 0; r < gw->shared->n_remotes; r++) {
+		if (!gateway_has_remote(gw->shared, r))
+			continue;
 		gateway_tx_tick(&gw->tx[r], worker->now_ns);
 		probe(worker, r);
 		next_ns = RTE_MIN(next_ns, gateway_tx_next_ns(&gw->tx[r], worker->now_ns));

@@ -75,6 +75,8 @@ void gateway_watch(struct roced *roced, uint64_t now_ns)
 	for (uint32_t r = 0; roced->gateway != NULL && r < roced->gateway->n_remotes; r++) {
 		struct sums now;
 
+		if (!gateway_has_remote(roced->gateway, r))
+			continue;
 		sum(roced, r, &now);
 		wire_addr_print(&roced->gateway->remotes[r].addr, name);
 		watch_mtu(roced, r, &now, name, now_ns);

@@ -51,6 +51,7 @@ int link_init(struct roced *roced)
 	struct path_neigh_config config;
 
 	LIST_INIT(&roced->pending);
+	LIST_INIT(&roced->links);
 	TAILQ_INIT(&roced->groups);
 	path_neigh_config_default(&config);
 	for (uint32_t p = 0; p < roced->n_ports; p++) {
@@ -77,7 +78,19 @@ void link_release(struct roced *roced, struct link *link)
 		return;
 	path_neigh_cancel(&link->wait);
 	path_neigh_put(link->port->neigh, link->entry, clock_now_ns());
+	LIST_REMOVE(link, list);
 	free(link);
+}
+
+void link_need_keys(struct roced *roced)
+{
+	const struct link *link;
+
+	LIST_FOREACH(link, &roced->links, list)
+	{
+		if (link->entry != NULL)
+			protect_need(roced, link->port, link->device, &link->src, &link->dst);
+	}
 }
 
 static void finish(struct pending *pending, int status)
@@ -135,6 +148,10 @@ static struct link *make_link(struct roced *roced, struct port *port, uint32_t d
 	if (link == NULL)
 		return NULL;
 	link->port = port;
+	link->device = device;
+	link->src = *src;
+	link->dst = *dst;
+	LIST_INSERT_HEAD(&roced->links, link, list);
 	own = port_find_addr(port, dst, from->has_vlan, from->vlan_tci);
 	if (own != NULL) {
 		memcpy(link->mac, own->mac, sizeof(link->mac));
@@ -147,6 +164,7 @@ static struct link *make_link(struct roced *roced, struct port *port, uint32_t d
 	nd_from.addr = from->addr;
 	*rc = path_neigh_get(port->neigh, port, &nd_from, &hop, clock_now_ns(), &link->entry);
 	if (*rc != 0) {
+		LIST_REMOVE(link, list);
 		free(link);
 		return NULL;
 	}

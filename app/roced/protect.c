@@ -46,15 +46,15 @@ const struct config_protect *protect_policy(const struct config_protection *conf
 
 /* ---- associations ---- */
 
-static void make_config(struct association *a, struct crypt_assoc_config *out)
+void protect_make_config(struct association *a, struct crypt_assoc_config *out)
 {
 	const struct config_protect *policy = a->policy;
 	const struct config_protection *config = &a->protect->roced->config.protection;
 
 	crypt_assoc_config_default(out);
-	out->hs.cred = a->protect->cred;
-	out->hs.n_suites = a->protect->n_suites;
-	memcpy(out->hs.suites, a->protect->suites, sizeof(a->protect->suites));
+	out->hs.cred = a->protect->set.cred;
+	out->hs.n_suites = a->protect->set.n_suites;
+	memcpy(out->hs.suites, a->protect->set.suites, sizeof(a->protect->set.suites));
 	out->hs.methods = (uint8_t)((config->psk_file[0] != '\0' ? CRYPT_METHOD_PSK : 0) |
 		(config->cert_file[0] != '\0' ? CRYPT_METHOD_CERT : 0));
 	out->hs.lanes = (uint16_t)a->protect->roced->n_workers;
@@ -137,7 +137,7 @@ static bool begin(struct association *a)
 	struct crypt_assoc_config config;
 	struct crypt_error error;
 
-	make_config(a, &config);
+	protect_make_config(a, &config);
 	a->assoc = crypt_assoc_new(&config, a->protect->gate, &protect_ops, a, &error);
 	if (a->assoc == NULL)
 		protect_say(a, CRYPT_EVENT_PROBLEM, error.text);
@@ -247,17 +247,10 @@ void protect_rx(struct roced *roced, struct rte_mbuf *m)
 
 /* ---- time ---- */
 
-/*
- * The peer has keys no more, and answers no wish for new ones: what is optional goes plain, until it answers. Where protection is
- * required everything stays as it is.
- */
-static void fall_back(struct association *a, uint64_t now_ns)
+void protect_restart(struct association *a, uint64_t now_ns)
 {
 	struct crypt_assoc *old = a->assoc;
 
-	a->unanswered = false;
-	if (a->policy->policy == CONFIG_PROTECT_REQUIRED || now_ns - a->heard_ns < SILENT_NS)
-		return;
 	if (!begin(a)) {
 		a->assoc = old;
 		return;
@@ -266,6 +259,33 @@ static void fall_back(struct association *a, uint64_t now_ns)
 	if (a->started)
 		(void)crypt_assoc_start(a->assoc, now_ns);
 	a->next_ns = crypt_assoc_tick(a->assoc, now_ns);
+}
+
+/*
+ * The peer has keys no more, and answers no wish for new ones: what is optional goes plain, until it answers. Where protection is
+ * required everything stays as it is.
+ */
+static void fall_back(struct association *a, uint64_t now_ns)
+{
+	a->unanswered = false;
+	if (a->policy->policy == CONFIG_PROTECT_REQUIRED || now_ns - a->heard_ns < SILENT_NS)
+		return;
+	protect_restart(a, now_ns);
+}
+
+/* Whoever had proofs of before had time to show new ones. */
+static void end_renewal(struct association *a, uint64_t now_ns)
+{
+	struct crypt_assoc_status status;
+
+	crypt_assoc_status(a->assoc, &status);
+	if (!status.established || status.born_ns >= a->renew_ns) {
+		a->renew_ns = 0;
+	} else if (now_ns - a->renew_ns >= PROTECT_RENEW_NS) {
+		a->renew_ns = 0;
+		protect_say(a, CRYPT_EVENT_PROBLEM, "the peer has not proved itself by what is configured now: its keys end");
+		protect_restart(a, now_ns);
+	}
 }
 
 uint64_t protect_tick(struct roced *roced, uint64_t now_ns)
@@ -291,6 +311,8 @@ uint64_t protect_tick(struct roced *roced, uint64_t now_ns)
 			a->next_ns = crypt_assoc_tick(a->assoc, now_ns);
 		if (a->unanswered)
 			fall_back(a, now_ns);
+		if (due && a->renew_ns != 0)
+			end_renewal(a, now_ns);
 		next_ns = RTE_MIN(next_ns, a->next_ns);
 	}
 	return RTE_MIN(next_ns, p->look_ns);

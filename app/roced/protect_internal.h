@@ -3,12 +3,15 @@
 #ifndef PROTECT_INTERNAL_H
 #define PROTECT_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "crypt_assoc.h"
 #include "protect.h"
 #include "roced.h"
 #include "worker_crypt.h"
 #include "wire_addr.h"
 
+#define PROTECT_RENEW_NS 30000000000ull /* that peers have for their new proofs */
 #define PROTECT_ASSOCS WORKER_PAIRS
 #define PROTECT_RX     (CRYPT_MSG_LANES * 24u) /* receiving SAs of one: so many generations are drained at most */
 
@@ -35,6 +38,7 @@ struct association {
 	uint64_t used_ns;                   /* when something was last to be sent or came */
 	uint64_t heard_ns;                  /* when a good packet last came, as far as was looked */
 	bool unanswered;                    /* a handshake or a rekey was given up */
+	uint64_t renew_ns;                  /* keys that are older are of proofs of before: PROTECT_RENEW_NS later they go; 0: none are */
 	struct protect_counts past;         /* of SAs that are gone */
 	struct protect_counts told;         /* what alarms know of */
 	uint32_t n_rx;
@@ -42,12 +46,26 @@ struct association {
 	const struct crypt_tx_sa *tx[VD_MAX_WORKERS];
 };
 
-struct protect {
-	struct roced *roced;
+/* Which file it was: when it is another one, or was written since, something here differs. */
+struct protect_stamp {
+	dev_t dev;
+	ino_t ino;
+	off_t bytes;
+	struct timespec changed;
+};
+
+/* What a configuration says of proofs and ciphers. */
+struct protect_set {
 	struct crypt_cred *cred;
-	struct crypt_gate *gate;
+	struct protect_stamp stamps[4];     /* of psk_file, cert_file, key_file and ca_file */
 	uint8_t suites[CRYPT_SUITES];       /* that all workers know, the best one first */
 	uint8_t n_suites;
+};
+
+struct protect {
+	struct roced *roced;
+	struct protect_set set;
+	struct crypt_gate *gate;
 	uint64_t look_ns;
 	bool emitting;                      /* what is sent for an association needs none */
 	uint64_t drops[BASE_DROP_COUNT];    /* of all workers, what alarms know of */
@@ -58,6 +76,21 @@ struct protect {
 /* ---- protect.c ---- */
 /* Association number i goes, with its keys; the last one takes its number. */
 void protect_drop(struct protect *p, uint32_t i);
+/* What its policy says. roced->config is what counts. */
+void protect_make_config(struct association *a, struct crypt_assoc_config *out);
+/* Begins anew, without keys. */
+void protect_restart(struct association *a, uint64_t now_ns);
+
+/* ---- protect_start.c ---- */
+#define PROTECT_WHY 512
+/* Reads files and chooses suites, by what the workers' ciphers know: crypts, one of each. 0 or -EINVAL, and why. */
+int protect_set_load(const struct config *config, struct worker_crypt *const *crypts, struct protect_set *set, char why[PROTECT_WHY]);
+void protect_set_free(struct protect_set *set);
+/* For a daemon that has none; takes over *set. NULL: no memory, and the set is the caller's still. */
+struct protect *protect_new(struct roced *roced, const struct protect_set *set);
+void protect_free(struct protect *p);
+/* The files that are there now. */
+void protect_stamp(const struct config_protection *config, struct protect_stamp stamps[4]);
 
 /* ---- protect_keys.c: orders to workers, and datagrams ---- */
 extern const struct crypt_assoc_ops protect_ops;

@@ -12,7 +12,7 @@
 
 #define NS_PER_US 1000u
 
-static const struct reload_part *const parts[] = {&reload_devices, &reload_channels, &reload_verbs};
+static const struct reload_part *const parts[] = {&reload_devices, &reload_channels, &reload_verbs, &reload_protect, &reload_gateway};
 
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 

@@ -58,7 +58,7 @@ struct reload_part {
 	void (*undo)(struct reload *reload, void *prepared);
 };
 
-extern const struct reload_part reload_devices, reload_channels, reload_verbs;
+extern const struct reload_part reload_devices, reload_channels, reload_protect, reload_gateway, reload_verbs;
 
 /* Something that differs is at or below that key. */
 bool reload_touches(const struct reload *reload, const char *path);

@@ -31,6 +31,9 @@ struct capture_state;
 struct pending;
 LIST_HEAD(pending_list, pending);
 
+struct link;
+LIST_HEAD(link_list, link);
+
 struct group;
 TAILQ_HEAD(group_list, group);
 
@@ -69,6 +72,7 @@ struct roced {
 	int signal_fd, epoll_fd;
 	int claim_fd;              /* the lock beside the control socket, -1: none */
 	struct pending_list pending;
+	struct link_list links;
 	struct group_list groups;
 	uint32_t n_pending_mads, n_pending_keys;
 	uint32_t mad_psn;
@@ -128,6 +132,9 @@ struct link {
 	struct path_neigh_entry *entry;    /* NULL: loop */
 	uint8_t mac[6];                    /* of a loop */
 	struct path_neigh_wait wait;       /* of one that nobody waits for */
+	LIST_ENTRY(link) list;             /* of the main thread, as the rest */
+	uint32_t device;
+	struct wire_addr src, dst;
 };
 
 int link_init(struct roced *roced);
@@ -150,6 +157,8 @@ struct link *link_hold_by(struct roced *roced, struct port *port, uint32_t devic
 struct link *link_hold(struct roced *roced, uint32_t device, uint32_t plane, const struct wire_addr *src,
 	const struct wire_addr *dst);
 void link_release(struct roced *roced, struct link *link);
+/* Has keys agreed on with all who packets go to, where they are to be: another policy holds. */
+void link_need_keys(struct roced *roced);
 void link_send_mad(struct roced *roced, uint32_t device, const struct wire_addr *src, const struct wire_addr *dst,
 	const uint8_t mad[VD_MAD_BYTES]);
 /* Sends a whole frame; copies it. */

@@ -73,7 +73,8 @@ static uint32_t n_remotes(const struct watch_page *page)
 void watch_fill_far_gateways(struct watch_page *page)
 {
 	for (uint32_t r = 0; r < n_remotes(page); r++) {
-		struct watch_far_gateways *row = watch_next(page);
+		bool there = gateway_has_remote(page->roced->gateway, r);
+		struct watch_far_gateways *row = there ? watch_next(page) : NULL;
 		struct gateway_told_remote told;
 
 		if (row == NULL)
@@ -109,6 +110,8 @@ void watch_fill_gateway_paths(struct watch_page *page)
 	for (uint32_t r = 0; r < n_remotes(page); r++) {
 		struct gateway_told_remote told;
 
+		if (!gateway_has_remote(page->roced->gateway, r))
+			continue;
 		gateway_tell_remote(page->roced, r, &told);
 		for (uint32_t p = 0; p < told.n_paths; p++) {
 			struct watch_gateway_paths *row = watch_next(page);

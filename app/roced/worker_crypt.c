@@ -33,37 +33,44 @@ static void *device_open(const char *name)
 	return ctx;
 }
 
-int worker_crypt_init(struct worker *worker)
+static bool fill(struct worker_crypt *wc, const struct config *config, const char *device)
 {
-	const struct config_protection *config = &worker->roced->config.protection;
-	const char *device = worker->roced->config.workers[worker->index].crypto;
-	struct worker_crypt *wc;
-
-	if (config->n_peers == 0)
-		return 0;
-	wc = calloc(1, sizeof(*wc));
-	if (wc == NULL)
-		return -ENOMEM;
-	worker->crypt = wc;
 	if (device[0] != '\0') {
 		wc->crypt.cipher = &crypt_cryptodev_cipher;
 		wc->crypt.cipher_ctx = device_open(device);
-		if (wc->crypt.cipher_ctx == NULL)
-			return -EINVAL;
 	} else {
 		wc->crypt.cipher = &crypt_simd_cipher;
 		wc->crypt.cipher_ctx = crypt_simd_new(NULL);
 	}
-	wc->crypt.port = (uint16_t)config->port;
+	if (wc->crypt.cipher_ctx == NULL)
+		return false;
+	wc->crypt.port = (uint16_t)config->protection.port;
 	wc->crypt.table = crypt_table_new(WORKER_RX_SAS);
 	wc->pairs = crypt_pairs_new(WORKER_PAIRS);
-	return wc->crypt.cipher_ctx != NULL && wc->crypt.table != NULL && wc->pairs != NULL ? 0 : -ENOMEM;
+	return wc->crypt.table != NULL && wc->pairs != NULL;
 }
 
-void worker_crypt_fini(struct worker *worker)
+struct worker_crypt *worker_crypt_new(const struct config *config, uint32_t index)
 {
-	struct worker_crypt *wc = worker->crypt;
+	struct worker_crypt *wc = calloc(1, sizeof(*wc));
 
+	if (wc != NULL && !fill(wc, config, config->workers[index].crypto)) {
+		worker_crypt_free(wc);
+		wc = NULL;
+	}
+	return wc;
+}
+
+int worker_crypt_init(struct worker *worker)
+{
+	if (worker->roced->config.protection.n_peers == 0)
+		return 0;
+	worker->crypt = worker_crypt_new(&worker->roced->config, worker->index);
+	return worker->crypt != NULL ? 0 : -EINVAL;
+}
+
+void worker_crypt_free(struct worker_crypt *wc)
+{
 	if (wc == NULL)
 		return;
 	crypt_pairs_free(wc->pairs);
@@ -73,6 +80,11 @@ void worker_crypt_fini(struct worker *worker)
 	else
 		crypt_simd_free(wc->crypt.cipher_ctx);
 	free(wc);
+}
+
+void worker_crypt_fini(struct worker *worker)
+{
+	worker_crypt_free(worker->crypt);
 	worker->crypt = NULL;
 }
 

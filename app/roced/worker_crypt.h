@@ -19,7 +19,11 @@ struct worker_crypt {
 	uint64_t told_unknown_ns;
 };
 
-/* Nothing, if no peer is to be protected. 0 or -ENOMEM. */
+/* That of the worker with that index; NULL: told to the log, or no memory. */
+struct worker_crypt *worker_crypt_new(const struct config *config, uint32_t index);
+/* NULL is fine. */
+void worker_crypt_free(struct worker_crypt *wc);
+/* Nothing, if no peer is to be protected. 0 or -EINVAL. */
 int worker_crypt_init(struct worker *worker);
 void worker_crypt_fini(struct worker *worker);
 

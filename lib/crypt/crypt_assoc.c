@@ -119,13 +119,40 @@ struct crypt_assoc *crypt_assoc_new(const struct crypt_assoc_config *config, str
 	return assoc;
 }
 
+int crypt_assoc_check(const struct crypt_assoc_config *config, struct crypt_error *error)
+{
+	struct crypt_assoc_config copy = *config;
+
+	return check_config(&copy, error);
+}
+
+static void end_handshakes(struct crypt_assoc *assoc)
+{
+	crypt_attempt_end(assoc);
+	for (unsigned int i = 0; i < CRYPT_HALF_OPEN; i++)
+		crypt_half_end(assoc, &assoc->halves[i]);
+}
+
+int crypt_assoc_configure(struct crypt_assoc *assoc, const struct crypt_assoc_config *config, struct crypt_error *error)
+{
+	struct crypt_assoc_config copy = *config;
+	int ret = check_config(&copy, error);
+
+	if (ret)
+		return ret;
+	/* They refer to what the old one refers to. */
+	end_handshakes(assoc);
+	assoc->config = copy;
+	if (assoc->config.drain_ns < SECOND_NS)
+		assoc->config.drain_ns = SECOND_NS;
+	return 0;
+}
+
 void crypt_assoc_free(struct crypt_assoc *assoc)
 {
 	if (!assoc)
 		return;
-	crypt_attempt_end(assoc);
-	for (unsigned int i = 0; i < CRYPT_HALF_OPEN; i++)
-		crypt_half_end(assoc, &assoc->halves[i]);
+	end_handshakes(assoc);
 	crypt_assoc_end(assoc, 0);
 	crypt_mem_free(assoc, sizeof(*assoc));
 }

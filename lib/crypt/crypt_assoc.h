@@ -80,6 +80,13 @@ struct crypt_assoc;
 /* NULL with @error set. @gate, @ops and all that @config points to outlive it. */
 struct crypt_assoc *crypt_assoc_new(const struct crypt_assoc_config *config, struct crypt_gate *gate,
 	const struct crypt_assoc_ops *ops, void *ctx, struct crypt_error *error);
+/* Whether crypt_assoc_new() and crypt_assoc_configure() would take it. 0 or -EINVAL with @error set. */
+int crypt_assoc_check(const struct crypt_assoc_config *config, struct crypt_error *error);
+/*
+ * From now on another configuration, of the same two ends. Handshakes that are under way end; keys stay until
+ * crypt_assoc_handshake_now() or time replaces them. 0; -EINVAL with @error set: it goes on with the old one.
+ */
+int crypt_assoc_configure(struct crypt_assoc *assoc, const struct crypt_assoc_config *config, struct crypt_error *error);
 /* Drops all SPIs, stops the lanes, wipes all keys. NULL is allowed. */
 void crypt_assoc_free(struct crypt_assoc *assoc);
 
