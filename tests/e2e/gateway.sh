@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Two gateways, a fabric of four paths between them, and hosts that know nothing of either: daemons, and the kernel. What the hosts see
-# is in order and whole, while paths are cut, keys are changed and a gateway is started anew; what the fabric sees is tunnels only.
+# Two gateways, a fabric of four paths between them, and hosts that know nothing of either: daemons, and the kernel.
+# What the hosts see is in order and whole, while paths are cut, keys are changed and a gateway is started anew; what
+# the fabric sees is tunnels only.
 #
 # usage: tests/e2e/gateway.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -18,8 +19,8 @@ kernel_hosts 1500
 GATEWAY_HOSTS="host khost"
 # a machine that is busy with other things wakes a process late, which is no loss
 PATIENT='reorder_us = 300000; silence_us = 300000;'
-gateway_fabric "host_mbps = 1000; leaf_mbps = 200; buffer_bytes = 4194304; ecn_min_bytes = 50000; ecn_max_bytes = 200000;
-	convergence_us = 100000000;" || finish
+gateway_fabric "host_mbps = 1000; leaf_mbps = 200; buffer_bytes = 4194304;
+	ecn_min_bytes = 50000; ecn_max_bytes = 200000; convergence_us = 100000000;" || finish
 psk "$tmp_dir/GA.psk" "$KEY"
 psk "$tmp_dir/GB.psk" "$KEY"
 
@@ -28,7 +29,8 @@ gateways() {
 	local n groups=
 	for n in GA GB; do
 		[ -z "${2:-}" ] || groups="protection = { psk_file = \"$tmp_dir/$n.psk\"; suites = [ \"$2\" ];
-			peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; }, { network = \"fd99::/64\"; policy = \"required\"; } ); };"
+			peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; },
+				{ network = \"fd99::/64\"; policy = \"required\"; } ); };"
 		gateway_start "$n" "$PATIENT $1" "$groups" || finish
 	done
 }
@@ -38,8 +40,8 @@ stop_all() {
 	for n in A B GA GB; do roced_stop $n; done
 }
 
-# nothing_lost: the gateways dropped nothing, and gave up nothing but what the wire between them lost (a packet socket of a busy machine
-# may), which the sender's end must have been told of
+# nothing_lost: the gateways dropped nothing, and gave up nothing but what the wire between them lost (a packet socket
+# of a busy machine may), which the sender's end must have been told of
 nothing_lost() {
 	local n name
 	for n in GA GB; do
@@ -48,14 +50,16 @@ nothing_lost() {
 		done
 		! grep -E 'worker [0-9]+: drop [a-z_]+ [0-9]+ \(' "$tmp_dir/roced-$n.log" || return 1
 	done
-	echo "missing at GB $(counter GB missing), lost by GA's count $(counter GA lost); at GA $(counter GA missing), by GB's $(counter GB lost)"
+	echo "missing at GB $(counter GB missing), lost by GA's count $(counter GA lost);" \
+		"at GA $(counter GA missing), by GB's $(counter GB lost)"
 	[ "$(counter GB missing)" -le "$(counter GA lost)" ] && [ "$(counter GA missing)" -le "$(counter GB lost)" ]
 }
 
 # seen FILTER: frames of the capture of the fabric's wire
 seen() { tshark -r "$tmp_dir/fabric.pcapng" -Y "$1" 2>/dev/null | wc -l; }
 watch_fabric() {
-	ip netns exec "$(ns F)" timeout 60 tshark -i a -i b -a duration:"$1" -w "$tmp_dir/fabric.pcapng" >"$tmp_dir/tshark.log" 2>&1 &
+	ip netns exec "$(ns F)" timeout 60 tshark -i a -i b -a duration:"$1" -w "$tmp_dir/fabric.pcapng" \
+		>"$tmp_dir/tshark.log" 2>&1 &
 	tshark_pid=$!
 	pids+=("$tshark_pid")
 	wait_for 20 grep -q "Capturing on" "$tmp_dir/tshark.log"
@@ -98,10 +102,11 @@ for cipher in sm4-gcm aes-256-gcm; do
 	wait "$tshark_pid"
 	forget_pid "$tshark_pid"
 	only_tunnels() {
-		echo "RoCE $(seen "udp.dstport == 4791"), plain tunnels $(seen "udp.dstport >= $GATEWAY_PORT && udp.dstport < $((GATEWAY_PORT + 64))")," \
+		local plain="udp.dstport >= $GATEWAY_PORT && udp.dstport < $((GATEWAY_PORT + 64))"
+		echo "RoCE $(seen "udp.dstport == 4791"), plain tunnels $(seen "$plain")," \
 			"protected $(seen "udp.dstport == 1000")"
 		[ "$(seen "udp.dstport == 4791")" -eq 0 ] && [ "$(seen "udp.dstport == 1000")" -gt 1000 ] &&
-			[ "$(seen "udp.dstport >= $GATEWAY_PORT && udp.dstport < $((GATEWAY_PORT + 64))")" -eq 0 ]
+			[ "$(seen "$plain")" -eq 0 ]
 	}
 	check "$cipher: tshark sees neither RoCE nor a plain tunnel" only_tunnels
 	check "$cipher: order was kept" in_order
@@ -128,7 +133,12 @@ during() {
 	wait "$server" || rc="$rc server"
 	forget_pid "$client"
 	forget_pid "$server"
-	if [ "$rc" = 0 ]; then pass "$name"; else fail "$name ($rc)" "$tmp_dir/check.log" "$tmp_dir"/{client,server}.log{,.err}; show_counters; fi
+	if [ "$rc" = 0 ]; then
+		pass "$name"
+	else
+		fail "$name ($rc)" "$tmp_dir/check.log" "$tmp_dir"/{client,server}.log{,.err}
+		show_counters
+	fi
 }
 
 cuts() {
@@ -141,7 +151,13 @@ cuts() {
 	done
 }
 during "paths are cut and come back" 6 cuts
-check "and they are used again" eval 'fabric_ctl reset >/dev/null; sleep 1; perftest "after the cuts: ib_write_bw" 30 ib_write_bw $V4 -n 1000; [ "$(spines_used 50)" -eq 4 ]'
+used_again() {
+	fabric_ctl reset >/dev/null
+	sleep 1
+	perftest "after the cuts: ib_write_bw" 30 ib_write_bw $V4 -n 1000
+	[ "$(spines_used 50)" -eq 4 ]
+}
+check "and they are used again" used_again
 
 changes() {
 	local i
@@ -151,7 +167,8 @@ changes() {
 	done
 }
 during "keys are changed" 4 changes
-check "and no packet was refused for it" eval '[ "$(counter GB "drop wrong_tag")" -eq 0 ] && [ "$(counter GB "drop unknown_spi")" -eq 0 ]'
+check "and no packet was refused for it" \
+	eval '[ "$(counter GB "drop wrong_tag")" -eq 0 ] && [ "$(counter GB "drop unknown_spi")" -eq 0 ]'
 
 again() {
 	roced_stop GB

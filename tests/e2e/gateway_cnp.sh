@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Gateways that notify for their hosts: what a notification looks like and when there is one, what is never taken for a known queue pair, and
-# senders that slow down for it. First by packets made by hand, with which the kernels of A and of B have nothing to do; then between daemons.
+# Gateways that notify for their hosts: what a notification looks like and when there is one, what is never taken for a
+# known queue pair, and senders that slow down for it. First by packets made by hand, with which the kernels of A and of
+# B have nothing to do; then between daemons.
 #
 # usage: tests/e2e/gateway_cnp.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -48,7 +49,8 @@ hear() {
 	for n in A B; do
 		[ $n = A ] && pairs="17=33 18=34" || pairs="33=17 34=18"
 		# shellcheck disable=SC2086
-		ip netns exec "$(ns $n)" timeout 300 python3 "$talk" hear kern 290 $pairs >"$tmp_dir/heard-$n" 2>"$tmp_dir/heard-$n.err" &
+		ip netns exec "$(ns $n)" timeout 300 python3 "$talk" hear kern 290 $pairs \
+			>"$tmp_dir/heard-$n" 2>"$tmp_dir/heard-$n.err" &
 		heard_pids+=("$!")
 		pids+=("$!")
 		wait_for 10 grep -q listening "$tmp_dir/heard-$n.err"
@@ -91,7 +93,9 @@ stop_gateways
 # an interval that no run is longer than: a second notification within it is an error
 gateways "cnp_proxy = true; cnp_interval_us = 8000000;"
 hear
-unknown() { COUNT=2 says qp=33 tos=$CE psn=50 count=2 && COUNT=2 came_with $CE && notified 0 && exactly GB cnps_unknown 2; }
+unknown() {
+	COUNT=2 says qp=33 tos=$CE psn=50 count=2 && COUNT=2 came_with $CE && notified 0 && exactly GB cnps_unknown 2
+}
 check "a mark goes on while it is not known who sends" unknown
 COUNT=6 says qp=33 psn=100 count=6 >/dev/null
 first() { says qp=33 tos=$CE psn=200 && came_with 2 && notified 1 17; }
@@ -101,7 +105,9 @@ like_a_cnp() {
 	grep -q "^192 0x81 17 0 40 ok $K4B 00000000000000000000000000000000\$" "$tmp_dir/heard-A"
 }
 check "it is from the receiver, for the sender's queue pair: BECN, 16 bytes reserved, ICRC, DSCP 48" like_a_cnp
-again() { COUNT=5 says qp=33 tos=$CE psn=201 count=5 && COUNT=5 came_with 2 && notified 1 && exactly GB cnps_held_back 5; }
+again() {
+	COUNT=5 says qp=33 tos=$CE psn=201 count=5 && COUNT=5 came_with 2 && notified 1 && exactly GB cnps_held_back 5
+}
 check "no second one within the interval, and no mark either" again
 other() {
 	COUNT=6 says qp=34 psn=9000 count=6 >/dev/null
@@ -115,10 +121,12 @@ check "all of them by the gateway at which the marks came out" ours
 not_marked() { sleep 8.1; says qp=33 tos=$ECT1 psn=301 && came_with $ECT1 && notified 2 17; }
 check "what has no mark is as it was" not_marked
 not_ours() {
-	says qp=33 opcode=0x64 tos=$CE psn=302 && came_with $CE && says qp=33 opcode=0x81 becn=1 tos=$CE && came_with $CE && notified 2 17
+	says qp=33 opcode=0x64 tos=$CE psn=302 && came_with $CE &&
+		says qp=33 opcode=0x81 becn=1 tos=$CE && came_with $CE && notified 2 17
 }
 check "datagrams and notifications are none that are answered" not_ours
-check "nor what has no place for a queue pair" eval 'in_ns A python3 "$frames" roce kern $K4A $K4B bytes=4 tos=3 >/dev/null; notified 2 17'
+check "nor what has no place for a queue pair" \
+	eval 'in_ns A python3 "$frames" roce kern $K4A $K4B bytes=4 tos=3 >/dev/null; notified 2 17'
 strangers() {
 	in_ns F python3 "$frames" tunnels b $GA4 $GB4 "$(in_ns GB cat /sys/class/net/fab/address)" >/dev/null
 	sleep 0.3
@@ -129,7 +137,8 @@ stop_hearing
 hear
 in_step() {
 	local i
-	# two queue pairs with the same PSNs, whose acknowledgements come when both have been asked; those that were known were so more than a second ago
+	# two queue pairs with the same PSNs, whose acknowledgements come when both have been asked; those that were
+	# known were so more than a second ago
 	sleep 1.1
 	for i in 1 2 3 4 5 6; do
 		in_ns A python3 "$talk" send kern $K4A $K4B qp=35 psn=$((500 + i))
@@ -148,7 +157,8 @@ check "telemetry and rocectl tell" rocectl_tells
 by_v6() {
 	in_ns B ping -6 -c 1 -W 2 $K6A >/dev/null
 	FROM=$K6A TO=$K6B COUNT=6 says qp=33 psn=700 count=6 >/dev/null
-	FROM=$K6A TO=$K6B says qp=33 tos=$CE psn=800 && came_with 2 && grep -q "^192 0x81 17 0 40 ok $K6B 0*\$" "$tmp_dir/heard-A"
+	FROM=$K6A TO=$K6B says qp=33 tos=$CE psn=800 && came_with 2 &&
+		grep -q "^192 0x81 17 0 40 ok $K6B 0*\$" "$tmp_dir/heard-A"
 }
 check "also by IPv6" by_v6
 stop_hearing
@@ -157,19 +167,23 @@ stop_gateways
 # ------------------------------------------------------------------ hosts that know nothing of it
 
 # One path for all, so that the fabric marks. Hosts follow notifications, and would send some themselves for a mark.
-dcqcn="dcqcn = { cut_period_ns = 50000; alpha_period_ns = 1000000; increase_timer_ns = 10000000; increase_bytes = 4000000; add_mbps = 2; hyper_mbps = 2; };"
+dcqcn="dcqcn = { cut_period_ns = 50000; alpha_period_ns = 1000000; increase_timer_ns = 10000000;
+	increase_bytes = 4000000; add_mbps = 2; hyper_mbps = 2; };"
 marking_hosts() {
 	local n addr
 	for n in A B; do
 		[ $n = A ] && addr=$A4 || addr=$B4
-		MORE="multipath = { negotiate = false; plain = { scheduler = \"ecmp\"; evs = 1; }; move_on_timeout = false; };
+		MORE="multipath = { negotiate = false; plain = { scheduler = \"ecmp\"; evs = 1; };
+				move_on_timeout = false; };
 			congestion = { follow_cnps = true; rate_mbps = 1000; }; $dcqcn" \
 			roced_start $n "$(af_packet_device port)" 4096 4200 "$addr/24" || finish
 	done
 }
-# notified_by GATEWAY SENDER RECEIVER: the sender heard of marks by the gateway, and the receiver of none that came when that knew them
+# notified_by GATEWAY SENDER RECEIVER: the sender heard of marks by the gateway, and the receiver of none that came when
+# that knew them
 notified_by() {
-	echo "$1: sent $(counter "$1" cnps_sent), held back $(counter "$1" cnps_held_back), unknown $(counter "$1" cnps_unknown);" \
+	echo "$1: sent $(counter "$1" cnps_sent), held back $(counter "$1" cnps_held_back)," \
+		"unknown $(counter "$1" cnps_unknown);" \
 		"$2 got $(counter "$2" cnps_received); $3 saw $(counter "$3" marked) marks"
 	[ "$(counter "$1" cnps_sent)" -gt 0 ] && [ "$(counter "$2" cnps_received)" -gt 0 ] &&
 		[ "$(counter "$3" marked)" -le "$(counter "$1" cnps_unknown)" ] &&
@@ -177,7 +191,9 @@ notified_by() {
 }
 
 for kind in plain protected; do
-	[ $kind = plain ] && groups= || groups="protection = { psk_file = \"$tmp_dir/psk\"; peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; } ); };"
+	groups=
+	[ $kind = plain ] || groups="protection = { psk_file = \"$tmp_dir/psk\";
+		peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; } ); };"
 	GATEWAY_PATHS=1 gateways "cnp_proxy = true; cnp_interval_us = 1000;" "$groups"
 	marking_hosts
 	perftest "$kind: ib_write_bw" 60 ib_write_bw $V4 -D 4 -q 4 -t 16 -u 18 --tclass $CAPABLE

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Gateways at their limits: what they refuse and how they say so, packets of hosts to the last bit, several workers, IPv6 tunnels,
-# hosts with VLAN tags, a table of flows that is full, and strangers at the fabric.
+# Gateways at their limits: what they refuse and how they say so, packets of hosts to the last bit, several workers,
+# IPv6 tunnels, hosts with VLAN tags, a table of flows that is full, and strangers at the fabric.
 #
 # usage: tests/e2e/gateway_more.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -44,10 +44,17 @@ asked() {
 	local socket answer
 	socket=$(telemetry_socket GA)
 	answer=$(in_ns GA python3 -c 'import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(sys.argv[1]); s.recv(16384); s.send(sys.argv[2].encode()); print(s.recv(65536).decode())' \
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.recv(16384)
+s.send(sys.argv[2].encode())
+print(s.recv(65536).decode())' \
 		"$socket" "$1")
 	echo "$answer"
-	python3 -c 'import json, sys; d = list(json.loads(sys.argv[1]).values())[0]; sys.exit(not eval(sys.argv[2]))' "$answer" "$2"
+	python3 -c '
+import json, sys
+d = list(json.loads(sys.argv[1]).values())[0]
+sys.exit(not eval(sys.argv[2]))' "$answer" "$2"
 }
 
 # heard KEY=VALUE...: what the kernel host A sends arrives at B's as it left, to the last bit
@@ -86,26 +93,38 @@ check "fragments are refused and counted" fragments
 many() {
 	in_ns A python3 "$frames" roce kern $K4A $K4B count=400 flows=200 >/dev/null
 	sleep 0.5
-	echo "delivered $(counter GB delivered), of none of the flows that are kept in order $(counter GA unordered), flows $(counter GA flows)"
+	echo "delivered $(counter GB delivered), of none of the flows that are kept in order $(counter GA unordered)," \
+		"flows $(counter GA flows)"
 	[ "$(counter GA unordered)" -gt 300 ] && [ "$(counter GA flows)" -le 32 ]
 }
 check "a host with more flows than its share has the others delivered without a place in order" many
 check "and nothing of it is dropped" eval '[ "$(counter GB delivered)" -eq "$(counter GA tunnelled)" ]'
-check "telemetry tells of flows and paths" asked /roced/gateway "d['flows'] > 0 and d['far_gateway'] == ['$GB4'] and d['reachable'] == [1] and d['unordered'] > 300"
-check "and of each path" asked /roced/gateway,0 "len(d['udp_port']) == 16 and sum(d['sent']) > 400 and sum(d['dead_at_workers']) == 0"
-shown() { "$build_dir/app/rocectl/rocectl" gateway --socket "$(telemetry_socket GA)" "$@" | tee "$tmp_dir/shown"; return "${PIPESTATUS[0]}"; }
+check "telemetry tells of flows and paths" asked /roced/gateway \
+	"d['flows'] > 0 and d['far_gateway'] == ['$GB4'] and d['reachable'] == [1] and d['unordered'] > 300"
+check "and of each path" asked /roced/gateway,0 \
+	"len(d['udp_port']) == 16 and sum(d['sent']) > 400 and sum(d['dead_at_workers']) == 0"
+shown() {
+	"$build_dir/app/rocectl/rocectl" gateway --socket "$(telemetry_socket GA)" "$@" | tee "$tmp_dir/shown"
+	return "${PIPESTATUS[0]}"
+}
 all_shown() {
 	shown || return 1
-	grep -Eq "tunnelled +$(counter GA tunnelled)( |\$)" "$tmp_dir/shown" && grep -Eq "unordered +$(counter GA unordered)( |\$)" "$tmp_dir/shown" &&
+	grep -Eq "tunnelled +$(counter GA tunnelled)( |\$)" "$tmp_dir/shown" &&
+		grep -Eq "unordered +$(counter GA unordered)( |\$)" "$tmp_dir/shown" &&
 		grep -Eq "^$GB4 +reachable +[0-9]+ +16 +0 +[0-9]+ " "$tmp_dir/shown"
 }
 check "rocectl gateway shows counters and far gateways" all_shown
 paths_shown() {
 	shown $GB4 || return 1
-	[ "$(awk '$1 ~ /^[0-9]+$/ && NF == 7 { n++; sent += $3 } END { print (sent > 400) * n }' "$tmp_dir/shown")" -eq 16 ]
+	[ "$(awk '$1 ~ /^[0-9]+$/ && NF == 7 { n++; sent += $3 } END { print (sent > 400) * n }' \
+		"$tmp_dir/shown")" -eq 16 ]
 }
 check "and the paths to one" paths_shown
-json_shown() { shown --json $GB4 && python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["/roced/gateway"]["sent"]) != 16)' <"$tmp_dir/shown"; }
+json_shown() {
+	shown --json $GB4 && python3 -c '
+import json, sys
+sys.exit(len(json.load(sys.stdin)["/roced/gateway"]["sent"]) != 16)' <"$tmp_dir/shown"
+}
 check "also as the daemon says it" json_shown
 stranger_shown() {
 	local rc=0
@@ -136,7 +155,8 @@ check "what is no tunnel packet is refused and counted" strangers
 check "and the gateway lives" heard
 stop_gateways
 
-required="protection = { psk_file = \"$tmp_dir/psk\"; peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; } ); };"
+required="protection = { psk_file = \"$tmp_dir/psk\";
+	peers = ( { network = \"10.99.0.0/24\"; policy = \"required\"; } ); };"
 gateways "" "$required"
 # what comes before there are keys is dropped
 in_ns A python3 "$frames" roce kern $K4A $K4B >/dev/null
@@ -183,7 +203,8 @@ stop_gateways
 FABRIC_MTU=4000 gateways ""
 hosts
 watch_host() {
-	ip netns exec "$(ns A)" timeout 30 tshark -i port -a duration:"$1" -w "$tmp_dir/host.pcapng" >"$tmp_dir/tshark.log" 2>&1 &
+	ip netns exec "$(ns A)" timeout 30 tshark -i port -a duration:"$1" -w "$tmp_dir/host.pcapng" \
+		>"$tmp_dir/tshark.log" 2>&1 &
 	tshark_pid=$!
 	pids+=("$tshark_pid")
 	wait_for 20 grep -q "Capturing on" "$tmp_dir/tshark.log"
@@ -201,11 +222,13 @@ check "packets that do not fit into the tunnel are counted" too_long
 wait "$tshark_pid"
 forget_pid "$tshark_pid"
 told() {
-	tshark -r "$tmp_dir/host.pcapng" -Y "icmp.type == 3 && icmp.code == 4" -T fields -e icmp.mtu -e ip.src 2>/dev/null | sort | uniq -c
-	[ "$(tshark -r "$tmp_dir/host.pcapng" -Y "icmp.type == 3 && icmp.code == 4 && icmp.mtu == 3956" 2>/dev/null | wc -l)" -gt 0 ]
+	local long="icmp.type == 3 && icmp.code == 4"
+	tshark -r "$tmp_dir/host.pcapng" -Y "$long" -T fields -e icmp.mtu -e ip.src 2>/dev/null | sort | uniq -c
+	[ "$(tshark -r "$tmp_dir/host.pcapng" -Y "$long && icmp.mtu == 3956" 2>/dev/null | wc -l)" -gt 0 ]
 }
 check "the host hears by ICMP what fits" told
-check "and the log says what to do" grep -E "tunnel to $GB4: hosts send IP packets of 41[0-9]+ bytes and the tunnel takes 3956: .* be 41[0-9]+ and not 4000" "$tmp_dir/roced-GA.log"
+said="tunnel to $GB4: hosts send IP packets of 41[0-9]+ bytes and the tunnel takes 3956: .* be 41[0-9]+ and not 4000"
+check "and the log says what to do" grep -E "$said" "$tmp_dir/roced-GA.log"
 verify "RDMA MTU 2048 fits" 30 1 2048 -q 2 -s 65537
 stop_hosts
 stop_gateways
@@ -214,7 +237,8 @@ stop_gateways
 
 GATEWAY_V6=1 GATEWAY_QUEUES=2
 GATEWAY_WORKERS='{ lcore = 1; cpus = "0-1"; }, { lcore = 2; cpus = "0-1"; }'
-gateways "" "protection = { psk_file = \"$tmp_dir/psk\"; suites = [ \"sm4-gcm\" ]; peers = ( { network = \"fd99::/64\"; policy = \"required\"; } ); };"
+gateways "" "protection = { psk_file = \"$tmp_dir/psk\"; suites = [ \"sm4-gcm\" ];
+	peers = ( { network = \"fd99::/64\"; policy = \"required\"; } ); };"
 hosts
 perftest "two workers, tunnels over IPv6: ib_write_bw" 40 ib_write_bw 1 -D 2 -q 8
 verify "two workers, tunnels over IPv6: every byte" 60 1 4096 -q 8 -s 65537

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Pauses at a gateway's ports: a host's PFC holds up the priority it names at that host's port, and neither other priorities nor other ports;
-# what is held up is not lost, or counted where it is more than the queue takes; a host that never lets go is a storm. The fabric's pauses hold up
-# tunnels in the same way.
+# Pauses at a gateway's ports: a host's PFC holds up the priority it names at that host's port, and neither other
+# priorities nor other ports; what is held up is not lost, or counted where it is more than the queue takes; a host that
+# never lets go is a storm. The fabric's pauses hold up tunnels in the same way.
 #
 # usage: tests/e2e/gateway_pfc.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR
@@ -28,13 +28,18 @@ gateway_fabric "host_mbps = 1000; leaf_mbps = 400; buffer_bytes = 4194304; conve
 
 # gateways PFC-KEYS [CHANNEL-KEYS]: the room for hosts' frames is the training channel's
 gateways() {
-	local n channels="channels = ( { name = \"bulk\"; }, { name = \"training\"; dscp = [ 26 ]; priority = 3; ${2:-} } ); pfc = { $1 };"
+	local n channels="channels = ( { name = \"bulk\"; },
+		{ name = \"training\"; dscp = [ 26 ]; priority = 3; ${2:-} } ); pfc = { $1 };"
 	for n in GA GB; do
-		HOST_KEYS="pfc = [ 0, 3 ]; rate_mbps = 1000;" PORT_KEYS="pfc = [ 0, 3 ]; rate_mbps = 1000;" gateway_start $n "$PATIENT" "$channels" || finish
+		HOST_KEYS="pfc = [ 0, 3 ]; rate_mbps = 1000;" PORT_KEYS="pfc = [ 0, 3 ]; rate_mbps = 1000;" \
+			gateway_start $n "$PATIENT" "$channels" || finish
 	done
 }
 exactly() { local n; n=$(counter "$1" "$2"); echo "$1: $2 $n"; [ "$n" -eq "$3" ]; }
-no_drops() { counter "$1" sacks_sent >/dev/null; ! grep -E 'worker [0-9]+: drop [a-z_]+ [1-9]' "$tmp_dir/roced-$1.log"; }
+no_drops() {
+	counter "$1" sacks_sent >/dev/null
+	! grep -E 'worker [0-9]+: drop [a-z_]+ [1-9]' "$tmp_dir/roced-$1.log"
+}
 
 # channel_at NS PORT CHANNEL COUNTER: as the daemon there tells it now
 channel_at() {
@@ -45,7 +50,8 @@ channel_at() {
 # hear NS INTERFACE: from now on, in $tmp_dir/heard-NS-INTERFACE
 heard_pids=()
 hear() {
-	ip netns exec "$(ns "$1")" timeout 300 python3 "$talk" hear "$2" 290 >"$tmp_dir/heard-$1-$2" 2>"$tmp_dir/heard-$1-$2.err" &
+	ip netns exec "$(ns "$1")" timeout 300 python3 "$talk" hear "$2" 290 \
+		>"$tmp_dir/heard-$1-$2" 2>"$tmp_dir/heard-$1-$2.err" &
 	heard_pids+=("$!")
 	pids+=("$!")
 	wait_for 10 grep -q listening "$tmp_dir/heard-$1-$2.err"
@@ -53,8 +59,15 @@ hear() {
 # say NS INTERFACE SRC DST TRAFFIC-CLASS FIRST-PSN COUNT [BYTES]
 say() { in_ns "$1" python3 "$talk" send "$2" "$3" "$4" tos="$5" psn="$6" count="$7" bytes="${8:-64}" opcode=0x24; }
 # psns NS INTERFACE TRAFFIC-CLASS FIRST LAST: those it has heard of these, in the order in which they came
-psns() { awk -v t="$3" -v f="$4" -v l="$5" '$1 == t && $4 >= f && $4 <= l {print $4}' "$tmp_dir/heard-$1-$2" | tr '\n' ' '; }
-comes() { wait_for 10 eval "[ \"\$(psns $1 $2 $3 $4 $5)\" = \"\$(seq -s ' ' $4 $5) \" ]"; psns "$@"; [ "$(psns "$@")" = "$(seq -s ' ' "$4" "$5") " ]; }
+psns() {
+	awk -v t="$3" -v f="$4" -v l="$5" '$1 == t && $4 >= f && $4 <= l {print $4}' "$tmp_dir/heard-$1-$2" |
+		tr '\n' ' '
+}
+comes() {
+	wait_for 10 eval "[ \"\$(psns $1 $2 $3 $4 $5)\" = \"\$(seq -s ' ' $4 $5) \" ]"
+	psns "$@"
+	[ "$(psns "$@")" = "$(seq -s ' ' "$4" "$5") " ]
+}
 nothing_of() { psns "$@"; [ -z "$(psns "$@")" ]; }
 
 # pauses NS INTERFACE PRIORITY: until let_go
@@ -89,10 +102,12 @@ say B kern $K4B $K4A $TRAINING 300 20
 check "and the host's own goes into its tunnel" comes A kern $TRAINING 300 319
 let_go
 check "what waited comes when the pause is over, in its order" comes B kern $TRAINING 100 119
-check "the gateway was paused at that port and priority" [ "$(channel_at GB khost training pauses)" -gt 0 -a "$(channel_at GB khost training paused_ns)" -gt 0 ]
+check "the gateway was paused at that port and priority" \
+	[ "$(channel_at GB khost training pauses)" -gt 0 -a "$(channel_at GB khost training paused_ns)" -gt 0 ]
 elsewhere() {
 	local n
-	n=$(($(channel_at GB khost bulk pauses) + $(channel_at GB host training pauses) + $(channel_at GB p0 training pauses)))
+	n=$(($(channel_at GB khost bulk pauses) + $(channel_at GB host training pauses)))
+	n=$((n + $(channel_at GB p0 training pauses)))
 	echo "pauses elsewhere: $n"
 	[ $n -eq 0 ]
 }
@@ -146,7 +161,8 @@ cat >"$tmp_dir/storm.conf" <<-END
 	role = "tx";
 	duration_ms = $((LONG * 1000));
 	ports = ( { name = "kern"; device = "net_af_packet0,iface=kern,blocksz=65536,framesz=2048,framecnt=512"; } );
-	flows = ( { name = "pauses"; opcodes = [ "PFC" ]; pfc_priorities = [ 3 ]; pfc_quanta = 65535; rate_pps = 200; } );
+	flows = ( { name = "pauses"; opcodes = [ "PFC" ]; pfc_priorities = [ 3 ]; pfc_quanta = 65535;
+		rate_pps = 200; } );
 END
 storms() {
 	ip netns exec "$(ns B)" "$gen_bin" "$tmp_dir/storm.conf" >"$tmp_dir/storm.log" 2>&1 &
@@ -156,9 +172,17 @@ storms() {
 }
 storms || fail "roce-gen pauses the gateway" "$tmp_dir/storm.log"
 say A kern $K4A $K4B $TRAINING 5000 10
-stormed() { wait_for 10 eval '[ "$(channel_at GB khost training storms)" -eq 1 ]'; channel_at GB khost training storms; [ "$(channel_at GB khost training storms)" -eq 1 ]; }
+stormed() {
+	wait_for 10 eval '[ "$(channel_at GB khost training storms)" -eq 1 ]'
+	channel_at GB khost training storms
+	[ "$(channel_at GB khost training storms)" -eq 1 ]
+}
 check "a host that never lets go is found" stormed
-given_up() { say A kern $K4A $K4B $TRAINING 5100 10; sleep 0.5; nothing_of B kern $TRAINING 5000 5109 && exactly GB "drop pfc_storm" 20; }
+given_up() {
+	say A kern $K4A $K4B $TRAINING 5100 10
+	sleep 0.5
+	nothing_of B kern $TRAINING 5000 5109 && exactly GB "drop pfc_storm" 20
+}
 check "what is for its priority is dropped and counted" given_up
 say A kern $K4A $K4B $BULK 5000 20
 check "its other priorities go on" comes B kern $BULK 5000 5019

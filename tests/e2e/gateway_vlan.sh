@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A gateway on a stick: its one port leads to a switch, where the fabric is untagged and hosts are in two VLANs. Their
-# RoCE goes into tunnels and out of them as from ports of their own, the rest over the bridge, from one VLAN to the other
-# as well; and a tag that a host makes is no way into a VLAN.
+# RoCE goes into tunnels and out of them as from ports of their own, the rest over the bridge, from one VLAN to the
+# other as well; and a tag that a host makes is no way into a VLAN.
 #
 # usage: tests/e2e/gateway_vlan.sh      (root; ROCED_BUILD names the build directory, KEEP_LOGS=1 keeps logs)
 # shellcheck source-path=SCRIPTDIR disable=SC2016,SC2086,SC2317
@@ -48,7 +48,9 @@ ways() {
 gateways() {
 	GATEWAY_HOSTS="host khost" gateway_start GA "$PATIENT $1" "${3:-}" || finish
 	GATEWAY_HOSTS=" " gateway_start GB "$PATIENT host_vlans = [ 100, 101 ]; $2" "${3:-}" || finish
-	[ -n "${GATEWAY_REMOTES:-}" ] || wait_for 10 ways || { fail "the gateways find each other" "$tmp_dir/roced-GA.log"; finish; }
+	[ -n "${GATEWAY_REMOTES:-}" ] || wait_for 10 ways && return
+	fail "the gateways find each other" "$tmp_dir/roced-GA.log"
+	finish
 }
 mac_of() { in_ns "$1" cat "/sys/class/net/$2/address"; }
 # hear NS: what comes to its kernel host, in $tmp_dir/heard-NS

@@ -4,10 +4,10 @@
 
 usage: gateway_frames.py roce INTERFACE SRC DST [KEY=VALUE...]    RoCE v2 packets of a host: UC SEND only, made-up ICRC
        gateway_frames.py tunnels INTERFACE SRC DST DMAC            tunnel packets of all lengths and kinds, plain
-       gateway_frames.py listen INTERFACE SECONDS COUNT            prints IP packets with RoCE that arrive, a line of hex each
+       gateway_frames.py listen INTERFACE SECONDS COUNT            prints IP packets with RoCE that arrive, in hex
 
-Keys of roce: count (1), flows (1: queue pairs, in turn), bytes (64: of payload), ttl (64), tos (2), id (4660), fragment (0; 1: the
-first of a packet in two), vlan (0: untagged), dmac. Needs the right to open packet sockets.
+Keys of roce: count (1), flows (1: queue pairs, in turn), bytes (64: of payload), ttl (64), tos (2), id (4660), fragment
+(0; 1: the first of a packet in two), vlan (0: untagged), dmac. Needs the right to open packet sockets.
 """
 import ipaddress
 import random
@@ -30,7 +30,8 @@ def ip_packet(src, dst, body, tos=2, ttl=64, ident=0x1234, fragment=0):
     src, dst = ipaddress.ip_address(src), ipaddress.ip_address(dst)
     if src.version == 6:
         return struct.pack("!IHBB", 6 << 28 | tos << 20, len(body), 17, ttl) + src.packed + dst.packed + body
-    head = struct.pack("!BBHHHBBH", 0x45, tos, 20 + len(body), ident, 0x2000 if fragment else 0x4000, ttl, 17, 0) + src.packed + dst.packed
+    head = struct.pack("!BBHHHBBH", 0x45, tos, 20 + len(body), ident, 0x2000 if fragment else 0x4000, ttl, 17, 0)
+    head += src.packed + dst.packed
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
 
 
@@ -58,8 +59,8 @@ def roce(interface, src, dst, keys):
         # UC SEND only, to a queue pair of its own for each flow
         bth = struct.pack("!BBHII", 0x24, 0, 0xffff, 0x100 + i % get("flows", 1), i)
         data = bth + i.to_bytes(4, "big") + random.randbytes(get("bytes", 64) - 4) + b"icrc"
-        packet = ip_packet(src, dst, udp(50000 + i % get("flows", 1), ROCE, data), get("tos", 2), get("ttl", 64), get("id", 4660),
-                           get("fragment", 0))
+        packet = ip_packet(src, dst, udp(50000 + i % get("flows", 1), ROCE, data), get("tos", 2), get("ttl", 64),
+                           get("id", 4660), get("fragment", 0))
         sock.send(frame(packet, smac, keys.get("dmac", "02:00:00:00:00:99"), get("vlan", 0)))
         print(packet.hex())
         if i % 64 == 63:

@@ -5,10 +5,11 @@
 usage: gateway_talk.py send INTERFACE SRC DST [KEY=VALUE...]     requests of a reliable connection
        gateway_talk.py hear INTERFACE SECONDS [TO=FROM...]       prints the RoCE packets that arrive, a line each
 
-Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2), becn (0),
-bytes (64: of payload), vlan (0: untagged), dmac.
-hear answers a request for queue pair TO with an acknowledgement for queue pair FROM of the requester. What it prints: traffic class, opcode,
-queue pair, PSN, the byte with FECN and BECN in hex, "ok" or "bad" for the ICRC, source, and what is behind the BTH in hex.
+Keys of send: count (1), qp (0x11: whom it is for), psn (0, of the first), opcode (0x0a: RC RDMA WRITE only), tos (2),
+becn (0), bytes (64: of payload), vlan (0: untagged), dmac.
+hear answers a request for queue pair TO with an acknowledgement for queue pair FROM of the requester. What it prints:
+traffic class, opcode, queue pair, PSN, the byte with FECN and BECN in hex, "ok" or "bad" for the ICRC, source, and what
+is behind the BTH in hex.
 Needs the right to open packet sockets.
 """
 import ipaddress
@@ -40,7 +41,8 @@ def send(interface, src, dst, keys):
     for i in range(get("count", 1)):
         opcode = get("opcode", WRITE)
         reth = bytes(12) + struct.pack("!I", get("bytes", 64)) if opcode == WRITE else b""
-        packet = roce(src, dst, opcode, get("qp", 0x11), get("psn", 0) + i, reth + bytes(get("bytes", 64)), get("tos", ECT0), get("becn", 0))
+        packet = roce(src, dst, opcode, get("qp", 0x11), get("psn", 0) + i, reth + bytes(get("bytes", 64)),
+                      get("tos", ECT0), get("becn", 0))
         sock.send(frame(packet, smac, keys.get("dmac", "02:00:00:00:00:99"), get("vlan", 0)))
         time.sleep(0.002)
 
@@ -64,7 +66,7 @@ def acknowledge(sock, data, tag, ip, l4, peers):
 
 
 def tag_of(aux):
-    """The kernel takes VLAN tags off and tells of them beside the frame (struct tpacket_auxdata); None: there was none."""
+    """The kernel takes VLAN tags off and tells of them beside the frame (struct tpacket_auxdata); None: none."""
     for level, kind, data in aux:
         if level == 263 and kind == PACKET_AUXDATA:
             status, _, _, _, _, tci, _ = struct.unpack("IIIHHHH", data[:20])
