@@ -88,14 +88,14 @@ cat >"$root/etc/systemd/system/roced-test.service" <<-UNIT
 	FailureAction=exit
 	[Service]
 	Type=oneshot
-	TimeoutStartSec=150
+	TimeoutStartSec=280
 	ExecStart=/bin/bash /run/test/inside.sh /run/test /run/upper
 	StandardOutput=truncate:/run/test/said
 	StandardError=journal
 UNIT
 if [ "$way" = boot ]; then
 	rm -f "$root/usr/sbin/policy-rc.d" # that of this system may keep services as they are
-	timeout -k 5 200 systemd-nspawn --quiet --register=no --keep-unit --private-network --link-journal=no --directory="$root" \
+	timeout -k 5 320 systemd-nspawn --quiet --register=no --keep-unit --private-network --link-journal=no --directory="$root" \
 		--capability=CAP_IPC_LOCK,CAP_NET_ADMIN,CAP_BPF --system-call-filter=bpf --bind=/dev/net/tun --bind-ro=/sys/module \
 		$([ ! -c /dev/fuse ] || echo --bind=/dev/fuse --bind=/sys/fs/fuse/connections) --bind="$work/files:/run/test" \
 		--bind-ro="$work/upper:/run/upper" --boot systemd.unit=roced-test.target </dev/null >&2 || true
@@ -105,7 +105,7 @@ else
 	mount --bind "$work/upper" "$root/run/upper"
 	mount -t proc proc "$root/proc"
 	mount --rbind /dev "$root/dev"
-	timeout -k 5 150 chroot "$root" /bin/bash /run/test/inside.sh /run/test /run/upper >"$work/files/said" || true
+	timeout -k 5 280 chroot "$root" /bin/bash /run/test/inside.sh /run/test /run/upper >"$work/files/said" || true
 fi
 cat "$work/files/said" 2>/dev/null || true
 END
