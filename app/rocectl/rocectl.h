@@ -23,15 +23,8 @@ int rocectl_capture(int argc, char **argv);
 int rocectl_doctor(int argc, char **argv);
 int rocectl_reload(int argc, char **argv);
 int rocectl_xdp(int argc, char **argv);
-int rocectl_ports(int argc, char **argv);
-int rocectl_pfc(int argc, char **argv);
-int rocectl_channels(int argc, char **argv);
-int rocectl_workers(int argc, char **argv);
-int rocectl_devices(int argc, char **argv);
-int rocectl_qps(int argc, char **argv);
-int rocectl_clients(int argc, char **argv);
-int rocectl_drops(int argc, char **argv);
-int rocectl_pools(int argc, char **argv);
+/* ports, qps and so on: argv[0] says which. */
+int rocectl_table(int argc, char **argv);
 int rocectl_top(int argc, char **argv);
 
 #endif

@@ -62,6 +62,20 @@ static const struct table_column drop_columns[] = {AS("reason", "reason"), AS("p
 
 static const struct table_column pool_columns[] = {AS("pool", "pool"), AS("buffers", "buffers"), AS("used", "used"), END};
 
+static const struct view nodes = {"nodes", WATCH_ID_NODES, node_columns, "calls", "no node", NULL};
+
+static const struct view views[] = {
+	{"ports", WATCH_ID_PORTS, port_columns, NULL, "no port", NULL},
+	{"pfc", WATCH_ID_PFC, pfc_columns, NULL, "no port", NULL},
+	{"channels", WATCH_ID_CHANNELS, channel_columns, NULL, "no port has channels or a rate", NULL},
+	{"workers", WATCH_ID_WORKERS, worker_columns, NULL, "no worker", &nodes},
+	{"devices", WATCH_ID_DEVICES, device_columns, NULL, "no device", NULL},
+	{"qps", WATCH_ID_QPS, qp_columns, NULL, "no queue pair", NULL},
+	{"clients", WATCH_ID_CLIENTS, client_columns, NULL, "no client", NULL},
+	{"drops", WATCH_ID_DROPS, drop_columns, "packets", "no reason", NULL},
+	{"pools", WATCH_ID_POOLS, pool_columns, NULL, "no pool", NULL},
+};
+
 /* ---- commands ---- */
 
 static void print_usage(const struct view *view, FILE *out)
@@ -129,66 +143,13 @@ static int run(const struct view *view, int argc, char **argv)
 	return listing_end(fd, rc);
 }
 
-int rocectl_ports(int argc, char **argv)
+/* A noun that main.c has and the table here has not is a mistake of ours. */
+int rocectl_table(int argc, char **argv)
 {
-	static const struct view view = {"ports", WATCH_ID_PORTS, port_columns, NULL, "no port", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_pfc(int argc, char **argv)
-{
-	static const struct view view = {"pfc", WATCH_ID_PFC, pfc_columns, NULL, "no port", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_channels(int argc, char **argv)
-{
-	static const struct view view = {"channels", WATCH_ID_CHANNELS, channel_columns, NULL, "no port has channels or a rate", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_workers(int argc, char **argv)
-{
-	static const struct view nodes = {"nodes", WATCH_ID_NODES, node_columns, "calls", "no node", NULL};
-	static const struct view view = {"workers", WATCH_ID_WORKERS, worker_columns, NULL, "no worker", &nodes};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_devices(int argc, char **argv)
-{
-	static const struct view view = {"devices", WATCH_ID_DEVICES, device_columns, NULL, "no device", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_qps(int argc, char **argv)
-{
-	static const struct view view = {"qps", WATCH_ID_QPS, qp_columns, NULL, "no queue pair", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_clients(int argc, char **argv)
-{
-	static const struct view view = {"clients", WATCH_ID_CLIENTS, client_columns, NULL, "no client", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_drops(int argc, char **argv)
-{
-	static const struct view view = {"drops", WATCH_ID_DROPS, drop_columns, "packets", "no reason", NULL};
-
-	return run(&view, argc, argv);
-}
-
-int rocectl_pools(int argc, char **argv)
-{
-	static const struct view view = {"pools", WATCH_ID_POOLS, pool_columns, NULL, "no pool", NULL};
-
-	return run(&view, argc, argv);
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+		if (strcmp(views[i].noun, argv[0]) == 0)
+			return run(&views[i], argc, argv);
+	}
+	fprintf(stderr, "rocectl: no table \"%s\"\n", argv[0]);
+	return ROCECTL_UNUSABLE;
 }
