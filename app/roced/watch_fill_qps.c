@@ -5,7 +5,7 @@
 #include "vd.h"
 #include "watch_fill.h"
 
-#define AT_ONCE 64 /* queue pairs, of which several KiB are told each */
+#define AT_ONCE 256 /* queue pairs, of which several KiB are told each */
 
 static const char *type_name(enum tp_qp_type type)
 {
