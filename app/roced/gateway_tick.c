@@ -63,6 +63,8 @@ void gateway_tick(struct worker *worker)
 {
 	struct gateway_worker *gw = worker->gateway;
 
+	if (gw->pairs != NULL)
+		gateway_pairs_turn(gw->pairs, worker->now_ns);
 	gateway_reorder_tick(gw->reorder, worker->now_ns);
 	if (worker->now_ns >= gw->retry_ns)
 		gateway_wait_retry(worker);

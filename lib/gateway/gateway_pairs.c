@@ -155,3 +155,20 @@ bool gateway_pairs_tell(const struct gateway_pairs *p, uint32_t n, struct gatewa
 	}
 	return true;
 }
+
+/* ---- turns of the thread ---- */
+
+void gateway_pairs_turn(struct gateway_pairs *p, uint64_t now_ns)
+{
+	uint64_t lasted_ns = now_ns - p->turn_ns;
+
+	if (lasted_ns == 0)
+		return;
+	if (p->busy && lasted_ns > p->config.flowlet_ns / GATEWAY_PAIRS_LONG_PART)
+		p->long_turns[p->n_long_turns++ % GATEWAY_PAIRS_LONG_TURNS] = (struct turn){p->turn_ns, now_ns};
+	/* What came meanwhile is only read now. */
+	if (lasted_ns > p->config.silence_ns / 2)
+		p->awake_ns = now_ns;
+	p->busy = false;
+	p->turn_ns = now_ns;
+}

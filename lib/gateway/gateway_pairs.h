@@ -29,7 +29,7 @@ struct gateway_pairs_config {
 	uint32_t max_pairs;              /* of addresses, 1 .. 2^16 */
 	uint32_t max_flows, max_flows_per_host;
 	uint64_t idle_ns;                /* what was silent for so long may go */
-	uint64_t flowlet_ns;             /* paths do not differ by so much */
+	uint64_t flowlet_ns;             /* what two paths take differs by a thirtieth less, queues included */
 	uint64_t silence_ns;             /* the shortest silence of all that is taken for a dead path */
 	struct base_siphash_key key;
 };
@@ -65,6 +65,9 @@ struct gateway_pairs *gateway_pairs_new(const struct gateway_pairs_config *confi
 /* NULL is allowed. */
 void gateway_pairs_free(struct gateway_pairs *p);
 
+/* A turn of the thread begins, at the time that is told of all that it does. What it sent in the turn before has left by
+ * now, and what came during that is read only now: neither a pause nor a silence has lasted longer. */
+void gateway_pairs_turn(struct gateway_pairs *p, uint64_t now_ns);
 /* A RoCE packet from src, a host here, to dst leaves: the UDP source port it takes. Its own where there is no room to
  * know more. */
 uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src, const struct wire_addr *dst,

@@ -10,6 +10,8 @@
 #define GATEWAY_PAIRS_WANTED   16u  /* flows of a pair whose requester is looked for at once */
 #define GATEWAY_PAIRS_SURE     2u   /* answers after which it is believed to be found */
 #define GATEWAY_PAIRS_OWN_MOST 8u
+#define GATEWAY_PAIRS_LONG_PART 32u /* of flowlet_ns: turns that last longer are kept in mind */
+#define GATEWAY_PAIRS_LONG_TURNS 64u /* more than end within flowlet_ns */
 #define GATEWAY_PAIRS_TRIAL_NS UINT64_C(1000000000) /* between two trials of dead paths; then twice that, ... */
 
 /* A flow that may have been replaced by another one of its number since. */
@@ -58,9 +60,19 @@ struct pair {
 	struct pair_path path[PATH_SCHED_MAX_EVS];
 };
 
+/* Of a thread: what it was given at its beginning has left at its end. */
+struct turn {
+	uint64_t began_ns, ended_ns;
+};
+
 struct gateway_pairs {
 	struct gateway_pairs_config config;
 	struct gateway_pairs_stats stats;
+	uint64_t turn_ns;        /* when the thread's turn began */
+	uint64_t awake_ns;       /* when it last began one after not having looked for long */
+	bool busy;               /* something is sent in it */
+	uint32_t n_long_turns;
+	struct turn long_turns[GATEWAY_PAIRS_LONG_TURNS]; /* the last ones in which something was sent */
 	struct gateway_flows *pairs_by, *flows_by, *backs_by;
 	struct pair *pairs;      /* by number, like the others */
 	struct flow *flows;

@@ -32,13 +32,27 @@ static void want(const struct gateway_pairs *p, struct pair *pair, struct flow *
 	flow->wanted = true;
 }
 
-/* So long nothing was heard of the path, though something was to be heard. */
+/* Whether so much time has passed since all that was sent at that time has left: it is when a turn began, and turns may
+ * be long. */
+static bool is_past(const struct gateway_pairs *p, const struct passing *a, uint64_t sent_ns, uint64_t ns)
+{
+	if (a->now_ns - sent_ns <= ns)
+		return false;
+	for (uint32_t i = 0; i < GATEWAY_PAIRS_LONG_TURNS; i++) {
+		if (p->long_turns[i].began_ns == sent_ns)
+			return a->now_ns - p->long_turns[i].ended_ns > ns;
+	}
+	return true;
+}
+
+/* So long nothing was heard of the path, though something was to be heard and the thread was there to hear it. */
 static bool is_silent(const struct gateway_pairs *p, const struct passing *a)
 {
 	const struct gateway_match *match = &a->flow->match;
 	uint64_t heard_ns = a->pair->path[a->flow->ev].heard_ns, wait_ns = p->config.silence_ns;
 	struct path_sched_stats stats = {.srtt_ns = 0};
 
+	heard_ns = heard_ns > p->awake_ns ? heard_ns : p->awake_ns;
 	if (match->waits_ns == 0 || a->now_ns - match->waits_ns <= wait_ns || a->now_ns - heard_ns <= wait_ns)
 		return false;
 	(void)path_sched_stats(&a->pair->sched, a->flow->ev, &stats);
@@ -49,8 +63,9 @@ static bool is_silent(const struct gateway_pairs *p, const struct passing *a)
 /* Whether the flow's path is dead, or has lost what was on it. */
 static void suspect(struct gateway_pairs *p, const struct passing *a)
 {
-	uint64_t bit = UINT64_C(1) << a->flow->ev;
+	uint64_t bit = UINT64_C(1) << a->flow->ev, heard_ns = a->flow->match.heard_ns;
 
+	heard_ns = heard_ns > p->awake_ns ? heard_ns : p->awake_ns;
 	if (is_silent(p, a)) {
 		if ((a->pair->silent & bit) != 0)
 			return;
@@ -58,7 +73,7 @@ static void suspect(struct gateway_pairs *p, const struct passing *a)
 		p->stats.silences++;
 		path_sched_timeout(&a->pair->sched, a->flow->ev, a->now_ns);
 		gateway_pairs_put_off(a->pair, a->flow->ev, a->now_ns);
-	} else if (a->sent == GATEWAY_SENT_UNTOLD && a->now_ns - a->flow->match.heard_ns > p->config.flowlet_ns) {
+	} else if (a->sent == GATEWAY_SENT_UNTOLD && a->now_ns - heard_ns > p->config.flowlet_ns) {
 		/* Had it been heard of late, it would be an answer that was lost, and asked for again. */
 		a->pair->path[a->flow->ev].lost++;
 		p->stats.losses++;
@@ -72,7 +87,7 @@ static void suspect(struct gateway_pairs *p, const struct passing *a)
 static bool may_move(const struct gateway_pairs *p, const struct passing *a)
 {
 	const struct flow *flow = a->flow;
-	uint64_t quiet_ns = a->now_ns - flow->request_ns;
+	uint64_t flowlet_ns = p->config.flowlet_ns;
 
 	if (flow->last_ns == 0)
 		return true;
@@ -81,12 +96,12 @@ static bool may_move(const struct gateway_pairs *p, const struct passing *a)
 	if ((a->pair->silent >> flow->ev & 1) != 0)
 		return true;
 	if (flow->hits < GATEWAY_PAIRS_SURE || a->sent == GATEWAY_SENT_RESTART)
-		return a->now_ns - flow->last_ns > p->config.flowlet_ns;
-	if (flow->loose_ns != 0 && a->now_ns - flow->loose_ns <= p->config.flowlet_ns)
+		return is_past(p, a, flow->last_ns, flowlet_ns);
+	if (flow->loose_ns != 0 && !is_past(p, a, flow->loose_ns, flowlet_ns))
 		return false;
-	if (gateway_match_idle(&flow->match) || quiet_ns > LONG_NS)
+	if (gateway_match_idle(&flow->match) || is_past(p, a, flow->request_ns, LONG_NS))
 		return true;
-	return a->sent == GATEWAY_SENT_UNTOLD && quiet_ns > p->config.flowlet_ns;
+	return a->sent == GATEWAY_SENT_UNTOLD && is_past(p, a, flow->request_ns, flowlet_ns);
 }
 
 /* A dead path is known to live again only if something is sent there; if not, that is lost and the host's timer has to
@@ -195,6 +210,7 @@ uint16_t gateway_pairs_send(struct gateway_pairs *p, const struct wire_addr *src
 		.src = *src, .dst = *dst, .dqpn = pkt->dqpn, .sport = datagram ? pkt->udp_sport : 0};
 	struct passing a = {.pair = gateway_pairs_get(p, src, dst, now_ns), .now_ns = now_ns};
 
+	p->busy = true;
 	a.flow = a.pair != NULL ? gateway_pairs_get_flow(p, a.pair, &key, now_ns) : NULL;
 	if (a.flow == NULL) {
 		p->stats.refused++;
