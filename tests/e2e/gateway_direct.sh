@@ -8,6 +8,7 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2016,SC2086,SC2317
 . "$(dirname "$0")/../lib/common.sh"
 . "$(dirname "$0")/../lib/fabric.sh"
+. "$(dirname "$0")/../lib/protect.sh"
 . "$(dirname "$0")/../lib/gateway.sh"
 V4=1 V6=2
 
@@ -24,11 +25,11 @@ veth A port GA host 4200
 veth B port F b 4400
 side_channel
 
-# direct_start KEYS: the gateway, with hosts at `host` and B in a direct network
+# direct_start KEYS [GROUPS]: the gateway, with hosts at `host` and B in a direct network; DIRECT_MORE: others
 direct_start() {
 	MORE_PORTS="$(host_port 1 host 4200)" CONTROL_KEYS='telemetry = true;' \
 		MORE="gateway = { device = \"roced0\"; host_ports = [ \"host\" ]; paths = 32;
-			direct = [ \"$B4/32\", \"$B6/128\" ]; $1 };" \
+			direct = [ \"$B4/32\", \"$B6/128\"${DIRECT_MORE:-} ]; $1 }; ${2:-}" \
 		WORKERS="${GATEWAY_WORKERS:-"{ lcore = 1; cpus = \"0-1\"; }"}" roced_start GA \
 		"$(gateway_device 0 fab)" 1024 4400 "$GA4/24" "$GA6/64" || finish
 }
@@ -274,8 +275,13 @@ roced_stop GA
 
 # ------------------------------------------------------------------ two workers: one of them sees both ways
 
+# and a part of a direct network that may only be spoken to by keys
+psk "$tmp_dir/psk" "$KEY"
 GATEWAY_QUEUES=2 GATEWAY_WORKERS='{ lcore = 1; cpus = "0-1"; }, { lcore = 2; cpus = "0-1"; }' \
-	direct_start 'silence_us = 300000; flowlet_us = 2000;'
+	DIRECT_MORE=', "10.200.0.0/24"' direct_start 'silence_us = 300000; flowlet_us = 2000;' \
+	"protection = { psk_file = \"$tmp_dir/psk\"; peers = ( { network = \"10.200.0.9/32\"; policy = \"required\"; } ); };"
+check "protection that hosts cannot have is warned of" \
+	grep -q "gateway.direct\[2\]: protection.peers\[0\] requires protection for 10.200.0.9/32 in it.*(no_sa)" "$tmp_dir/roced-GA.log"
 hosts
 perftest "two workers: ib_write_lat" 60 ib_write_lat $V4 -n 1000 -s 64
 perftest "two workers: ib_write_lat, IPv6" 60 ib_write_lat $V6 -n 1000 -s 64
