@@ -70,12 +70,14 @@ comes() {
 }
 nothing_of() { psns "$@"; [ -z "$(psns "$@")" ]; }
 
-# pauses NS INTERFACE PRIORITY: until let_go
+# pauses NS INTERFACE PRIORITY DAEMON PORT: until let_go; the daemon there has heard of it
 pauses() {
+	local before
+	before=$(channel_at "$4" "$5" training pauses)
 	ip netns exec "$(ns "$1")" python3 "$pause" "$2" "$3" 65535 $LONG &
 	pause_pid=$!
 	pids+=("$pause_pid")
-	sleep 0.2
+	wait_for 10 eval "[ \$(channel_at $4 $5 training pauses) -gt $before ]"
 }
 let_go() { end_pid "$pause_pid"; forget_pid "$pause_pid"; }
 
@@ -91,7 +93,7 @@ hear B port
 say A kern $K4A $K4B $TRAINING 1 5
 check "a packet arrives" comes B kern $TRAINING 1 5
 
-pauses B kern 3
+pauses B kern 3 GB khost
 say A kern $K4A $K4B $TRAINING 100 20
 say A kern $K4A $K4B $BULK 100 20
 check "a host that pauses a priority gets the others" comes B kern $BULK 100 119
@@ -116,7 +118,7 @@ check "and dropped nothing" eval 'no_drops GB && no_drops GA'
 
 # ------------------------------------------------------------------ more than it may hold
 
-pauses B kern 3
+pauses B kern 3 GB khost
 say A kern $K4A $K4B $TRAINING 1000 600 1400
 say A kern $K4A $K4B $BULK 1000 20
 check "beside a queue that is full others go on" comes B kern $BULK 1000 1019
@@ -137,7 +139,7 @@ check "and it goes on afterwards" comes B kern $TRAINING 3000 3004
 
 # ------------------------------------------------------------------ the fabric's pauses
 
-pauses F a 3
+pauses F a 3 GA p0
 say A kern $K4A $K4B $TRAINING 4000 20
 say A kern $K4A $K4B $BULK 4000 20
 check "a fabric that pauses a priority gets tunnels of the others" comes B kern $BULK 4000 4019
