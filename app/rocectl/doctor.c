@@ -80,19 +80,7 @@ static int parse(int argc, char **argv, struct options *options, struct doctor_f
 
 /* ---- facts ---- */
 
-/* Not told to be missing: a doctor works without a daemon. */
-static int connect_daemon(const char *socket)
-{
-	char found[TELEMETRY_PATH_BYTES];
-	int rc;
-
-	if (socket != NULL)
-		return telemetry_connect(socket);
-	rc = telemetry_find(found);
-	return rc == 0 ? telemetry_open(found) : rc;
-}
-
-/* Whether it was started with that file: who names a file, and no socket, means its daemon and no other. */
+/* Whether it was started with that file. */
 static bool runs_with(long pid, const char *file)
 {
 	char own[CONFIG_TEXT_BYTES];
@@ -100,6 +88,37 @@ static bool runs_with(long pid, const char *file)
 
 	return pid != 0 && doctor_find_file(pid, own, sizeof(own)) && stat(own, &a) == 0 && stat(file, &b) == 0 &&
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Who names a file, and no socket, means the daemon of that file and no other. */
+static int connect_to(const char *file)
+{
+	static char paths[TELEMETRY_DAEMONS][TELEMETRY_PATH_BYTES];
+	size_t n = telemetry_list(paths, TELEMETRY_DAEMONS);
+
+	for (size_t i = 0; i < n; i++) {
+		int fd = telemetry_open(paths[i]);
+
+		if (fd >= 0 && runs_with(doctor_find_pid(fd), file))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -ENOENT;
+}
+
+/* -ENOENT: none answers, which is not told, for a doctor works without a daemon. Other errors were told. */
+static int connect_daemon(const struct options *options)
+{
+	char found[TELEMETRY_PATH_BYTES];
+	int rc;
+
+	if (options->socket != NULL)
+		return telemetry_connect(options->socket);
+	if (options->file != NULL)
+		return connect_to(options->file);
+	rc = telemetry_find(found);
+	return rc == 0 ? telemetry_open(found) : rc;
 }
 
 static void load(struct doctor_facts *facts)
@@ -264,14 +283,9 @@ int rocectl_doctor(int argc, char **argv)
 		fputs(usage, rc == 1 ? stdout : stderr);
 		return rc == 1 ? ROCECTL_OK : ROCECTL_UNUSABLE;
 	}
-	fd = connect_daemon(options.socket);
-	if (fd < 0 && (options.socket != NULL || (fd == -EEXIST && options.file == NULL)))
+	fd = connect_daemon(&options);
+	if (fd < 0 && (options.socket != NULL || fd == -EEXIST))
 		return ROCECTL_UNUSABLE;
-	if (fd >= 0 && options.socket == NULL && options.file != NULL &&
-		!runs_with(doctor_find_pid(fd), options.file)) {
-		close(fd);
-		fd = -1;
-	}
 	facts.pid = fd >= 0 ? doctor_find_pid(fd) : 0;
 	find_file(options.file, &facts);
 	if (fd < 0 && facts.file[0] == '\0') {

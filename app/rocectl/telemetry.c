@@ -64,12 +64,12 @@ static int is_roced(const char *path)
 	return rc == 0 && strstr(answer, "\"/roced/paths\":{") != NULL;
 }
 
-int telemetry_find(char path[TELEMETRY_PATH_BYTES])
+size_t telemetry_list(char (*paths)[TELEMETRY_PATH_BYTES], size_t most)
 {
 	const char *own = getenv("XDG_RUNTIME_DIR");
 	char pattern[256];
 	glob_t found = {0};
-	int n = 0;
+	size_t n = 0;
 
 	glob("/run/dpdk/*/dpdk_telemetry.v2*", 0, NULL, &found);
 	glob("/run/roced/dpdk/*/dpdk_telemetry.v2*", GLOB_APPEND, NULL, &found); /* of the systemd unit */
@@ -77,20 +77,30 @@ int telemetry_find(char path[TELEMETRY_PATH_BYTES])
 	if (own != NULL &&
 		snprintf(pattern, sizeof(pattern), "%s/dpdk/*/dpdk_telemetry.v2*", own) < (int)sizeof(pattern))
 		glob(pattern, GLOB_APPEND, NULL, &found);
-	for (size_t i = 0; i < found.gl_pathc; i++) {
+	for (size_t i = 0; i < found.gl_pathc && n < most; i++) {
 		const char *name = found.gl_pathv[i];
 
-		if (strlen(name) >= TELEMETRY_PATH_BYTES || !is_roced(name))
-			continue;
-		if (n++ == 0)
-			snprintf(path, TELEMETRY_PATH_BYTES, "%s", name);
-		else if (n == 2)
-			fprintf(stderr, "rocectl: several daemons answer, say which:\n  --socket %s\n", path);
-		if (n >= 2)
-			fprintf(stderr, "  --socket %s\n", name);
+		if (strlen(name) < TELEMETRY_PATH_BYTES && is_roced(name))
+			snprintf(paths[n++], TELEMETRY_PATH_BYTES, "%s", name);
 	}
 	globfree(&found);
-	return n == 1 ? 0 : n == 0 ? -ENOENT : -EEXIST;
+	return n;
+}
+
+int telemetry_find(char path[TELEMETRY_PATH_BYTES])
+{
+	static char paths[TELEMETRY_DAEMONS][TELEMETRY_PATH_BYTES];
+	size_t n = telemetry_list(paths, TELEMETRY_DAEMONS);
+
+	if (n == 0)
+		return -ENOENT;
+	memcpy(path, paths[0], TELEMETRY_PATH_BYTES);
+	if (n == 1)
+		return 0;
+	fputs("rocectl: several daemons answer, say which:\n", stderr);
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "  --socket %s\n", paths[i]);
+	return -EEXIST;
 }
 
 int telemetry_connect(const char *path)

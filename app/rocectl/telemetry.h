@@ -9,11 +9,13 @@
 #define TELEMETRY_ANSWER_BYTES 65536
 #define TELEMETRY_PATH_BYTES   108
 #define TELEMETRY_TEXT_BYTES   128
+#define TELEMETRY_DAEMONS      64 /* that are looked for at most */
 
 /* Connects to the socket at path. A descriptor or a negative errno. */
 int telemetry_open(const char *path);
-/* The one socket below the runtime directories of DPDK that a roced answers on. 0; -ENOENT: there is none,
- * -EEXIST: there are several, all of which were named on standard error. */
+/* The sockets below the runtime directories of DPDK that a roced answers on, up to `most`. How many. */
+size_t telemetry_list(char (*paths)[TELEMETRY_PATH_BYTES], size_t most);
+/* The only one of these. 0; -ENOENT: there is none, -EEXIST: there are several, all of which were named on standard error. */
 int telemetry_find(char path[TELEMETRY_PATH_BYTES]);
 /* Connects to that socket, or to the one that telemetry_find() finds if socket is NULL. A descriptor; -1: standard error says why
  * not. */

@@ -51,6 +51,8 @@ for name in config daemon link mtu route neighbour gid offload dscp ecn entropy 
 	check "well: $name" is $name ok
 done
 check "the configuration is the daemon's own" grep -q "\"config\":\"$tmp_dir/roced-A.conf\"" "$report"
+named() { "$rocectl" doctor --json -c "$tmp_dir/roced-A.conf" | grep -q "\"pid\":$roced_pid_A,"; }
+check "who names a file means its daemon, whatever others there are" named
 reached() { "$rocectl" doctor --socket "$socket" "$B4" | grep "^reached  $B4 by roced0, port p0, packets of 4160 bytes too"; }
 check "the text says that the peer was reached" reached
 
