@@ -119,7 +119,7 @@ def memory(bench):
     return Result(figures + [
         Figure("daemon_qp", "what the daemon grows by for an idle queue pair of a program, one work request", "B",
                of["qps"], goal=at_most(plus=4096)),
-        Figure("daemon_mr", "the same for a memory region", "B", of["mrs"], goal=at_most(plus=128))])
+        Figure("daemon_mr", "what the daemon grows by for a memory region", "B", of["mrs"], goal=at_most(plus=128))])
 
 
 # ---- workers

@@ -47,8 +47,8 @@ def messages(bench):
     figures = [Figure(name, f"WRITEs of 8 B{what}, one core that does both ends' work", "M/s", rate(name), *peer, goal)
                for name, what, goal in (("write_8", "", at_least(plus=8)), ("write_8_sack", ", selective repeat", None),
                                         ("write_8_merged", ", merged", None))]
-    figures.append(Figure("write_256_merged", "WRITEs of 256 B, merged, the same", "M/s", rate("write_256_merged"),
-                          "not merged", rate("write_256_sack")))
+    figures.append(Figure("write_256_merged", "WRITEs of 256 B, merged, one core that does both ends' work", "M/s",
+                          rate("write_256_merged"), "not merged", rate("write_256_sack")))
     for end in ("requester", "responder"):
         figures.append(Figure(f"write_8_{end}", f"WRITE of 8 B, {end}", "cycles a message", of[f"write_8_{end}"]))
     return Result(figures)

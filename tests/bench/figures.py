@@ -80,15 +80,18 @@ class Figure:
         return statistics.median(self.goal.limit(b or 0.0) for _, b in self.pairs())
 
     @property
+    def of_goal(self):
+        """How many times what the goal comes to, run by run; None: it comes to nothing, or there is none."""
+        if not self.limit or min(self.goal.limit(b or 0.0) for _, b in self.pairs()) <= 0:
+            return None
+        return statistics.median(v / self.goal.limit(b or 0.0) for v, b in self.pairs())
+
+    @property
     def met(self):
         if self.limit is None:
             return None
-        pairs = [(v, self.goal.limit(b or 0.0)) for v, b in self.pairs()]
-        if min(limit for _, limit in pairs) <= 0:
-            over = statistics.median(v - limit for v, limit in pairs)
-        else:
-            over = statistics.median(v / limit for v, limit in pairs) - 1
-        return over <= 0 if self.goal.at_most else over >= 0
+        value, limit = (self.value, self.limit) if self.of_goal is None else (self.of_goal, 1)
+        return value <= limit if self.goal.at_most else value >= limit
 
     def as_dict(self):
         out = {"row": self.row, "name": self.name, "what": self.what, "unit": self.unit, "value": self.value,

@@ -25,21 +25,21 @@ def text(x, y, what, anchor="start", more=""):
 
 def bar(figure, y):
     """One figure's line; y is its middle."""
-    unit = figure.limit if figure.limit is not None else figure.beside_value
+    share = figure.of_goal if figure.limit is not None else figure.ratio
     note = f"{amount(figure.value)} {figure.unit}"
     note += f", {figure.ratio:.2f} x {figure.beside}" if figure.ratio is not None else ""
     note = note if len(note) < 68 else note[:65] + "..."
     lines = [text(LABEL - 8, y + 4, figure.what if len(figure.what) < 72 else figure.what[:69] + "...", "end"),
              text(LABEL + CHART + 8, y + 4, note)]
-    if not unit:
+    if share is None:
         return lines
     sign = "" if figure.limit is None else ("at most" if figure.goal.at_most else "at least")
-    left, right = sorted((x_of(1), x_of(figure.value / unit)))
+    left, right = sorted((x_of(1), x_of(share)))
     told = escape(" ".join((sign, verdict(figure))))
     lines.append(f'<rect x="{left:.1f}" y="{y - 6}" width="{max(right - left, 2):.1f}" height="12" '
                  f'fill="{COLOURS[figure.met]}"><title>{told}</title></rect>')
-    if figure.beside_value and figure.limit is not None:
-        at = x_of(figure.beside_value / unit)
+    if figure.ratio and figure.limit is not None:
+        at = x_of(share / figure.ratio)
         lines.append(f'<path d="M{at:.1f},{y - 6} l6,6 l-6,6 l-6,-6 z" fill="none" stroke="#2c3e50"/>')
     return lines
 

@@ -56,6 +56,13 @@ class Figures(unittest.TestCase):
         self.assertTrue(Figure("f", "f", "s", [14.0, 28.0, 14.0], "b", [10.0, 20.0, 10.0], goal).met)
         self.assertFalse(Figure("f", "f", "s", [16.0, 32.0, 14.0], "b", [10.0, 20.0, 10.0], goal).met)
 
+    def test_a_picture_has_what_the_verdict_has(self):
+        """Medians of values and bounds that are from different runs are on the other side of the goal."""
+        figure = Figure("f", "f", "Gb/s", [3.0, 1.0, 9.0], "b", [4.0, 0.9, 10.0], at_least(times=1))
+        self.assertFalse(figure.met)
+        self.assertEqual(figure.of_goal, 0.9)
+        self.assertIn("missed", svg([figure], "t"))
+
     def test_goals_read_as_they_are(self):
         self.assertEqual(str(at_most(times=1.15, plus=300)), "<= 1.15 x + 300")
         self.assertEqual(str(at_least(plus=8)), ">= 8.00")
