@@ -22,6 +22,7 @@ import bench_network
 import bench_paths
 import bench_sim
 import bench_tp
+from accepted import accept
 from figures import Failure, as_json, markdown
 from picture import svg
 from running import TOP, Bench, about_machine, load, say, tell
@@ -53,6 +54,8 @@ def parse(words):
     for form in FORMS:
         parser.add_argument("--" + form, type=writable, metavar="FILE",
                             help=f"default build/bench.{ENDING[form]}, of one row build/bench-ROW.{ENDING[form]}")
+    parser.add_argument("--accept", action="store_true", help="put the figures into docs/performance.md, in the place of "
+                        "those of the same rows")
     parser.add_argument("--build", metavar="DIR", help="that build directory, as it is")
     if len(named) == 1 and named[0].options:
         named[0].options(parser.add_argument_group(f"of {named[0].name}"))
@@ -144,6 +147,8 @@ def main():
         markdown(figures, sys.stdout)
     write(args, os.path.join(where, "bench" + (f"-{rows[0].name}" if len(rows) == 1 else "")), figures, about, details,
           bench.out.text)
+    if args.accept:
+        accept(figures, about, [row.name for row in ROWS], os.path.join(TOP, "docs"))
     return 0 if complete else 1
 
 

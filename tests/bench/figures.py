@@ -100,8 +100,15 @@ class Figure:
             out["beside"] = {"what": self.beside, "value": self.beside_value, "runs": self.beside_values}
             out["ratio"] = self.ratio
         if self.limit is not None:
-            out["goal"] = {"what": str(self.goal), "limit": self.limit, "met": self.met}
+            out["goal"] = {"what": str(self.goal), "limit": self.limit, "met": self.met, **self.goal._asdict()}
         return out
+
+    @classmethod
+    def from_dict(cls, told):
+        """What as_dict() told."""
+        beside, goal = told.get("beside", {}), told.get("goal")
+        return cls(told["name"], told["what"], told["unit"], told["runs"], beside.get("what", ""), beside.get("runs", []),
+                   Goal(goal["at_most"], goal["times"], goal["plus"]) if goal else None, told["row"])
 
 
 class Result(NamedTuple):

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import bench
+from accepted import BEGIN, END, accept
 from figures import Failure, Figure, amount, as_json, at_least, at_most, markdown
 from picture import svg
 
@@ -112,6 +113,38 @@ class Forms(unittest.TestCase):
         names = [row.name for row in bench.ROWS]
         self.assertEqual(len(names), len(set(names)))
         self.assertLessEqual(set(bench.USUAL), set(names))
+
+
+class Accepted(unittest.TestCase):
+    ABOUT = {"commit": "0123456789abcdef", "runs": 3, "quick": False, "load_before": 0.2, "load_after": 1.6,
+             "machine": {"cpu": "some CPU"}}
+
+    def accept(self, folder, figures, about=None):
+        accept(figures, about or self.ABOUT, [f.row for f in some_figures()], folder)
+        with open(f"{folder}/performance.md", encoding="utf-8") as f:
+            return f.read()
+
+    def test_rows_are_taken_again_by_themselves(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            with open(f"{tmp}/performance.md", "w", encoding="utf-8") as f:
+                f.write("before\n" + BEGIN + "old\n" + END + "after\n")
+            first = self.accept(tmp, some_figures())
+            self.assertTrue(first.startswith("before\n" + BEGIN + "| row |") and first.endswith(END + "after\n"))
+            self.assertEqual(first.count("| met |"), 2)
+            again = Figure("small", "a region", "B", [200.0], goal=at_most(plus=128), row="memory")
+            second = self.accept(tmp, [again], {**self.ABOUT, "commit": "fedcba9876543210"})
+            ElementTree.parse(f"{tmp}/performance.svg")
+        self.assertNotIn("old", first)
+        self.assertEqual(second.replace("| memory | a region | 200 B |  |  | <= 128 | missed |",
+                                        "| memory | a region | 96.0 B |  |  | <= 128 | met |")
+                         .replace("fedcba987654", "0123456789ab"), first)
+
+    def test_without_a_place_nothing_is_changed(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            with open(f"{tmp}/performance.md", "w", encoding="utf-8") as f:
+                f.write("text\n")
+            self.assertRaises(Failure, self.accept, tmp, some_figures())
+            self.assertEqual(os.listdir(tmp), ["performance.md"])
 
 
 class CommandLine(unittest.TestCase):
