@@ -64,9 +64,10 @@ client=$spawned_pid
 has_resent() {
 	scrape && judge '
 assert all(v > 0 for v in values("roced_qp_retransmits_total")) and len(values("roced_qp_retransmits_total")) == 2, m
+assert all(v > 0 for v in values("roced_qp_rtt_seconds")) and total("roced_qp_rx_bytes_total") > 0
 assert total("roced_path_sent_total") > 0'
 }
-check "metrics tell of queue pairs that have sent again" wait_for 20 has_resent
+check "metrics tell of queue pairs that have sent again, and of their round trips" wait_for 20 has_resent
 
 head_is_right() {
 	cat "$tmp_dir/head"
