@@ -31,6 +31,7 @@ psk "$tmp_dir/psk" "$KEY"
 gateways() {
 	gateway_start GA "$PATIENT $1" "${2:-}" || finish
 	gateway_start GB "$PATIENT $1" "${2:-}" || finish
+	gateways_meet
 	in_ns B ping -c 1 -W 2 $K4A >/dev/null
 }
 stop_gateways() {

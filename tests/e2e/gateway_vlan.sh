@@ -36,21 +36,11 @@ gateway_fabric "host_mbps = 1000; leaf_mbps = 400; buffer_bytes = 4194304; conve
 
 exactly() { local n; n=$(counter "$1" "$2"); echo "$1: $2 $n"; [ "$n" -eq "$3" ]; }
 at_least() { local n; n=$(counter "$1" "$2"); echo "$1: $2 $n"; [ "$n" -ge "$3" ]; }
-# A question that came before the far gateway did is asked again after a second.
-ways() {
-	local n
-	for n in GA GB; do
-		counter $n sacks_sent >/dev/null
-		tac "$tmp_dir/roced-$n.log" | grep -m 1 "far gateway" | grep -q ": reachable" || return 1
-	done
-}
 # gateways KEYS-OF-GA KEYS-OF-GB [GROUPS]
 gateways() {
 	GATEWAY_HOSTS="host khost" gateway_start GA "$PATIENT $1" "${3:-}" || finish
 	GATEWAY_HOSTS=" " gateway_start GB "$PATIENT host_vlans = [ 100, 101 ]; $2" "${3:-}" || finish
-	[ -n "${GATEWAY_REMOTES:-}" ] || wait_for 10 ways && return
-	fail "the gateways find each other" "$tmp_dir/roced-GA.log"
-	finish
+	[ -n "${GATEWAY_REMOTES:-}" ] || gateways_meet
 }
 mac_of() { in_ns "$1" cat "/sys/class/net/$2/address"; }
 # hear NS: what comes to its kernel host, in $tmp_dir/heard-NS

@@ -119,3 +119,18 @@ in_order() {
 		"retransmits of A $(counter A retransmits); lost by wires $lost"
 	[ "$lost" -gt 0 ] || { [ $early -eq 0 ] && [ "$(counter A retransmits)" -eq 0 ]; }
 }
+
+# A question that came before the far gateway did is asked again after a second.
+gateways_have_ways() {
+	local n
+	for n in GA GB; do
+		counter $n sacks_sent >/dev/null
+		tac "$tmp_dir/roced-$n.log" | grep -m 1 "far gateway" | grep -q ": reachable" || return 1
+	done
+}
+# gateways_meet: waits until GA and GB know how to reach each other
+gateways_meet() {
+	wait_for 10 gateways_have_ways && return
+	fail "the gateways find each other" "$tmp_dir/roced-GA.log"
+	finish
+}
