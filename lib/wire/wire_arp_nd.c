@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-#define ETH_BYTES       14
-#define VLAN_BYTES      4
+#include "wire_bytes.h"
+
 #define ETH_MIN_BYTES   60
-#define IP4_BYTES       20
-#define IP6_BYTES       40
 #define ARP_BYTES       28
 #define ICMP_HDR_BYTES  8
 #define ND_BYTES        24 /* solicitation or advertisement without options */
@@ -35,17 +33,6 @@
 
 static const uint8_t mac_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 static const struct wire_addr all_nodes = {{0xff, 0x02, [15] = 1}};
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 static bool is_unspecified(const struct wire_addr *addr)
 {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire_bytes.h"
+
 #define VERSION   1
 #define FNV_BASIS 0x811c9dc5u
 #define FNV_PRIME 0x01000193u
@@ -12,17 +14,6 @@
 enum { MAGIC = 0, MAGIC_BYTES = 4, VERSION_AT = 4, FLAGS_AT = 5, RING_AT = 6, PLANES_AT = 8, RESERVED_AT = 9, CHECK_AT = 12 };
 
 static const uint8_t magic[MAGIC_BYTES] = {'r', 'c', 'e', 'd'};
-
-static void put32(uint8_t *at, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		at[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
 
 static uint32_t fnv(uint32_t hash, const uint8_t *data, size_t n)
 {

@@ -3,62 +3,8 @@
 #ifndef WIRE_CODEC_H
 #define WIRE_CODEC_H
 
-#include <endian.h>
-#include <string.h>
-
+#include "wire_bytes.h"
 #include "wire_frame.h"
-
-#define ETH_BYTES      14
-#define VLAN_BYTES     4
-#define IP4_BYTES      20
-#define IP6_BYTES      40
-#define UDP_BYTES      8
-#define BTH_BYTES      12
-
-static inline uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static inline uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
-static inline uint32_t get24(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 8 | p[2];
-}
-
-static inline uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be64toh(v);
-}
-
-static inline void put16(uint8_t *p, uint32_t v)
-{
-	uint16_t be = htobe16((uint16_t)v);
-
-	memcpy(p, &be, sizeof(be));
-}
-
-static inline void put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void put64(uint8_t *p, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(p, &v, sizeof(v));
-}
 
 /* One's complement sum of an IPv4 header without options (RFC 791), in the order of bytes of this machine, which does not
  * matter to it; 0xffff when its checksum is right. */

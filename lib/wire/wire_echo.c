@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "wire_bytes.h"
+
 #define MAC_BYTES      6
-#define IP4_BYTES      20u
-#define IP6_BYTES      40u
 #define ICMP_HDR_BYTES 8u
 #define TYPE_IP4       0x0800
 #define TYPE_IP6       0x86dd
@@ -16,17 +16,6 @@
 #define HOP_LIMIT      64
 #define ECHO4          8
 #define ECHO6          128
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 static uint8_t *write_eth(uint8_t *out, const struct wire_nd_from *from, const uint8_t dmac[6], uint16_t type)
 {

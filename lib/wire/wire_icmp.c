@@ -5,9 +5,8 @@
 
 #include "wire_addr.h"
 #include "wire_arp_nd.h"
+#include "wire_bytes.h"
 
-#define IP4_BYTES    20u
-#define IP6_BYTES    40u
 #define ICMP_BYTES   8u
 #define IP4_MOST     576u  /* RFC 1812, 4.3.2.3 */
 #define IP6_MOST     1280u
@@ -18,12 +17,6 @@
 #define TOO_BIG_CODE 4     /* fragmentation needed */
 #define TOO_BIG6     2
 #define DSCP_CS6     0xc0  /* errors: RFC 1812, 4.3.2.5 */
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 /* A packet of this source may be answered. */
 static bool is_a_host(const struct wire_addr *addr)

@@ -3,22 +3,12 @@
 
 #include <string.h>
 
+#include "wire_bytes.h"
+
 #define OP_PAUSE    0x0001
 #define OP_PFC      0x0101
 #define PAUSE_BYTES 4
 #define PFC_BYTES   (4 + 2 * WIRE_PAUSE_PRIORITIES)
-#define ETH_BYTES   14
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 enum base_drop wire_pause_parse(const uint8_t *control, size_t n, struct wire_pause *pause)
 {

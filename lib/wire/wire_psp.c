@@ -5,6 +5,7 @@
 
 #include "wire_addr.h"
 #include "wire_arp_nd.h"
+#include "wire_bytes.h"
 
 #define NEXT_UDP        17
 #define EXT_BYTES       1    /* of the header beyond its first eight octets, in units of eight */
@@ -15,38 +16,11 @@
 #define SAMPLE_AND_DROP 0xc0
 #define CRYPT_OFFSET    0x3f
 
-#define ETH_BYTES  14u
-#define VLAN_BYTES 4u
-#define IP4_BYTES  20u
-#define IP6_BYTES  40u
-#define UDP_BYTES  8u
 #define TYPE_IP4   0x0800
 #define TYPE_IP6   0x86dd
 #define TYPE_VLAN  0x8100
 #define HOPS       64
 #define FRAGMENT   0x3fff /* more fragments, and the offset */
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v);
-}
 
 void wire_psp_write(uint8_t *to, const struct wire_psp *psp)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire_sport.h"
 
+#include "wire_bytes.h"
 #include "wire_icrc.h"
 
 #define POLYNOMIAL 0xedb88320u /* of Ethernet, reflected: bit 31 - i is that of x^i */
@@ -51,17 +52,6 @@ uint32_t wire_sport_crc(uint16_t change, uint16_t bytes)
 	if (bytes >> 6 != 0)
 		crc = multiply(crc, bytes_64[bytes >> 6 & 31]);
 	return bytes >> 11 != 0 ? multiply(crc, bytes_2048[bytes >> 11]) : crc;
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
 }
 
 /* The sum of the ICRC's words as UDP's checksum has them; their first byte is at an odd place if the packet's length is odd. */

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire_tunnel.h"
 
+#include "wire_bytes.h"
+
 #define VERSION 0
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
 
 void wire_tunnel_write(uint8_t *to, const struct wire_tunnel *t)
 {
